@@ -15,19 +15,13 @@
  * value may load. Each index is moved by one loop, or by a *pair*: a longer loop with a step, and a window of
  * few iterations. Of those an element has one window for each of the longer loop's: the outer loop of the two
  * gives the order of what is done for it, among the loops that do not move it, and that order stays. The
- * store may stand under conditions that hang on the place alone. Nothing may stop. An element is loaded and
- * stored only where all loops have iterations: then it is one that the nest stored to.
+ * store may stand under conditions that hang on the place alone, which become bounds where they can. Nothing
+ * may stop. An element is loaded and stored only where all loops have iterations: then it is one that the
+ * nest stored to. Of windows whose length a call knows (`range(K)`) it decides; the branch is `deferred`.
  */
 #include "pass_collect.h"
 
-enum {
-    MOST_STEP = 4,
-    WINDOW = 16, /* iterations */
-    STATEMENTS = 10,
-    COPIES = 9,
-    DEEPEST = 100,
-    BITS = 60
-};
+enum { MOST_STEP = 4, STATEMENTS = 10, COPIES = 9, DEEPEST = 100, BITS = 60 };
 
 struct collector {
     struct pass *pass;
@@ -102,16 +96,30 @@ static int64_t count_few(const struct ir_stmt *loop)
     if (!begins_near(loop) || loop->high->kind != IR_INTEGER || loop->high->integer > COLLECT_FACTOR)
         return 0;
     int64_t count = loop->high->integer - loop->low->integer;
-    return count > 0 && count <= WINDOW ? count : 0;
+    return count > 0 && count <= COLLECT_WINDOW ? count : 0;
+}
+
+/* Whether the call knows how many iterations there are. */
+static bool may_be_few(const struct ir_stmt *loop)
+{
+    struct pass_affine end;
+
+    if (!begins_near(loop) || loop->high->kind == IR_INTEGER || !pass_affine_of(loop->high, &end))
+        return false;
+    for (int k = 0; k < end.count; k++)
+        if (end.terms[k].symbol->kind != IR_SYMBOL_DIM || end.terms[k].coefficient > COLLECT_FACTOR ||
+            end.terms[k].coefficient < -COLLECT_FACTOR)
+            return false;
+    return end.constant <= COLLECT_FACTOR && end.constant >= -COLLECT_FACTOR;
 }
 
 static bool add_pair(struct scatter *scatter, int axis, int longer, int window, int64_t step)
 {
     int64_t count = count_few(scatter->loops[window]);
 
-    if (scatter->pair_count == COLLECT_PAIRS || step < 2 || step > MOST_STEP || !count ||
-        !begins_near(scatter->loops[longer]) || scatter->parts[longer] != STAYS ||
-        scatter->parts[window] != STAYS)
+    if (scatter->pair_count == COLLECT_PAIRS || step < 2 || step > MOST_STEP ||
+        (!count && !may_be_few(scatter->loops[window])) || !begins_near(scatter->loops[longer]) ||
+        scatter->parts[longer] != STAYS || scatter->parts[window] != STAYS)
         return false;
     scatter->parts[longer] = LONG;
     scatter->parts[window] = WINDOWED;
@@ -196,16 +204,25 @@ static bool is_other_or_same(struct ir_expr *expr, void *store)
            ir_access_equal(&expr->access, access);
 }
 
-/* Whether elements lie apart as they are stored now, or each is stored again and again. */
+static bool is_other_load(struct ir_expr *expr, void *buffer)
+{
+    return expr->kind != IR_LOAD || expr->access.buffer != buffer;
+}
+
+/* Whether elements are changed again and again, by loops that stay or by windows that overlap and whose
+ * elements lie apart as they are stored now. */
 static bool pays(const struct scatter *scatter)
 {
+    struct ir_buffer *buffer = scatter->store->access.buffer;
     bool pays = false;
 
     for (int k = 0; k < scatter->depth; k++)
         pays |= scatter->parts[k] == STAYS;
-    for (int k = 0; k < scatter->pair_count; k++)
-        pays |= scatter->pairs[k].axis == scatter->store->access.buffer->rank - 1;
-    return pays;
+    for (int k = 0; k < scatter->pair_count; k++) {
+        const struct pair *pair = &scatter->pairs[k];
+        pays |= pair->axis == buffer->rank - 1 && (!pair->count || pair->count > pair->step);
+    }
+    return pays && !ir_block_expressions(scatter->loops[0]->body, is_other_load, buffer);
 }
 
 static bool may_collect(struct collector *collector, struct scatter *scatter)

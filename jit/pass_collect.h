@@ -8,15 +8,17 @@
 #include "pass.h"
 
 enum { COLLECT_NEST = 8, COLLECT_PAIRS = 3, COLLECT_CONDITIONS = 4, COLLECT_FACTOR = 1 << 20 };
+enum { COLLECT_WINDOW = 16 /* iterations at most */ };
 
 enum part { STAYS, MOVES, LONG, WINDOWED };
 
 /* Of one index: `step * longer + window` and what else is in it. */
 struct pair {
     int axis, longer, window; /* numbers of loops */
-    int64_t step, count;      /* iterations of the window */
+    int64_t step, count;      /* iterations of the window; 0: that is not known */
     /* of the copy that is made: */
     int64_t rest;
+    struct ir_symbol *last; /* of a window that is not known: the greatest b */
     struct ir_stmt *over;   /* a */
     struct ir_symbol *back; /* b or, where it goes downwards, what is left of it; NULL: it is 0 */
 };

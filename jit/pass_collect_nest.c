@@ -59,6 +59,14 @@ static bool look_for_missing(struct ir_expr *expr, void *context)
     return true;
 }
 
+static bool is_last(const struct scatter *scatter, const struct ir_symbol *symbol)
+{
+    for (int k = 0; k < scatter->pair_count; k++)
+        if (scatter->pairs[k].last == symbol)
+            return true;
+    return false;
+}
+
 static struct ir_expr *written_anew(const struct scatter *scatter, const struct pass_affine *sum)
 {
     struct ir_expr *result = NULL;
@@ -80,7 +88,8 @@ static struct ir_expr *cancel(struct pass *pass, struct ir_expr *expr, void *con
     bool is_sum = expr->dtype == AKG_INT64 && pass_affine_of(expr, &cancelling.sum);
 
     for (int k = 0; is_sum && k < cancelling.sum.count; k++)
-        is_sum = collect_is_plain(cancelling.sum.terms[k].symbol);
+        is_sum = collect_is_plain(cancelling.sum.terms[k].symbol) ||
+                 is_last(scatter, cancelling.sum.terms[k].symbol);
     if (is_sum)
         ir_expr_walk(expr, look_for_missing, &cancelling);
     if (cancelling.cancels) {
@@ -120,10 +129,16 @@ static struct pair *pair_of(struct scatter *scatter, int loop)
     return NULL;
 }
 
-/* Iterations of the window that go to places of this copy. */
+/* Iterations of a window that is known that go to places of this copy. */
 static int64_t count_of(const struct pair *pair)
 {
     return (pair->count - pair->rest + pair->step - 1) / pair->step;
+}
+
+/* One less than these are. */
+static struct ir_expr *last_of(const struct scatter *scatter, const struct pair *pair)
+{
+    return pair->last ? use(scatter, pair->last) : number(scatter, count_of(pair) - 1);
 }
 
 static struct ir_expr *iterations_of(const struct scatter *scatter, const struct ir_stmt *loop)
@@ -131,6 +146,36 @@ static struct ir_expr *iterations_of(const struct scatter *scatter, const struct
     struct pass *pass = scatter->pass;
 
     return combine(scatter, OP_SUB, pass_copy(pass, loop->high), pass_copy(pass, loop->low));
+}
+
+/* The name of that where it is not known, which stands for it while sums are written. */
+static void name_last(const struct scatter *scatter, struct pair *pair)
+{
+    struct ir_expr *before = combine(scatter, OP_SUB, iterations_of(scatter, scatter->loops[pair->window]),
+                                     number(scatter, pair->rest + 1));
+
+    pair->last = ir_symbol_new(scatter->pass->kernel, IR_SYMBOL_LET, "last", AKG_INT64);
+    pair->last->value =
+        pass_quotient(scatter->pass, combine(scatter, OP_FLOORDIV, before, number(scatter, pair->step)));
+}
+
+static struct ir_expr *put_lasts(struct pass *pass, struct ir_expr *expr, void *context)
+{
+    struct scatter *scatter = context;
+
+    if (expr->kind == IR_SYMBOL && is_last(scatter, expr->symbol))
+        return pass_copy(pass, expr->symbol->value);
+    for (int k = 0; expr->kind == IR_LOAD && k < expr->access.buffer->rank; k++)
+        expr->access.indices[k] = put_lasts(pass, expr->access.indices[k], context);
+    for (int k = 0; expr->kind == IR_OPERATION && k < expr->count; k++)
+        expr->operands[k] = put_lasts(pass, expr->operands[k], context);
+    return expr;
+}
+
+static bool put_lasts_into(struct ir_stmt *stmt, void *scatter)
+{
+    pass_rewrite(((struct scatter *)scatter)->pass, stmt, put_lasts, scatter);
+    return true;
 }
 
 /* Over what the element moves along. */
@@ -147,8 +192,7 @@ static struct ir_stmt *outer_loop(struct scatter *scatter, int loop)
         return new;
     }
     new = new_loop(scatter, old, number(scatter, 0),
-                   combine(scatter, OP_ADD, iterations_of(scatter, old), number(scatter, count_of(pair) - 1)),
-                   1);
+                   combine(scatter, OP_ADD, iterations_of(scatter, old), last_of(scatter, pair)), 1);
     pair->over = new;
     return new;
 }
@@ -166,10 +210,10 @@ static struct ir_stmt *inner_loop(struct scatter *scatter, int loop)
         old->symbol->note = use(scatter, new->symbol);
         return new;
     }
-    int64_t count = count_of(pair);
-    if (count == 1 || loop > pair->longer || loop > pair->window)
+    if ((!pair->last && count_of(pair) == 1) || loop > pair->longer || loop > pair->window)
         return NULL;
-    new = new_loop(scatter, scatter->loops[pair->window], number(scatter, 0), number(scatter, count), 1);
+    new = new_loop(scatter, scatter->loops[pair->window], number(scatter, 0),
+                   combine(scatter, OP_ADD, last_of(scatter, pair), number(scatter, 1)), 1);
     pair->back = new->symbol;
     return new;
 }
@@ -180,23 +224,21 @@ static struct ir_expr *put_pair(struct scatter *scatter, struct pair *pair)
     struct ir_stmt *longer = scatter->loops[pair->longer], *window = scatter->loops[pair->window];
     struct ir_expr *at = use(scatter, pair->over->symbol), *back;
     bool is_turned = pair->longer < pair->window;
-    int64_t last = count_of(pair) - 1, sign = is_turned ? -1 : 1;
+    int64_t first = pair->rest + window->low->integer;
 
     if (!pair->back) {
         longer->symbol->note = combine(scatter, OP_ADD, at, pass_copy(scatter->pass, longer->low));
-        window->symbol->note = number(scatter, pair->rest + window->low->integer);
+        window->symbol->note = number(scatter, first);
         return NULL;
     }
-    /* b, or what is behind it up to the last one */
     back = use(scatter, pair->back);
-    at = combine(scatter, is_turned ? OP_ADD : OP_SUB, at, back);
-    at = combine(scatter, OP_SUB, at, number(scatter, is_turned ? last : 0));
+    if (is_turned) /* what is behind b up to the last one */
+        back = combine(scatter, OP_SUB, last_of(scatter, pair), back);
+    at = combine(scatter, OP_SUB, at, pass_copy(scatter->pass, back));
     longer->symbol->note =
         combine(scatter, OP_ADD, pass_copy(scatter->pass, at), pass_copy(scatter->pass, longer->low));
-    back = combine(scatter, OP_MUL, pass_copy(scatter->pass, back), number(scatter, sign * pair->step));
-    window->symbol->note =
-        combine(scatter, OP_ADD, back,
-                number(scatter, pair->rest + window->low->integer + (is_turned ? last * pair->step : 0)));
+    back = combine(scatter, OP_MUL, back, number(scatter, pair->step));
+    window->symbol->note = combine(scatter, OP_ADD, back, number(scatter, first));
     struct ir_expr *begins = combine(scatter, OP_GE, pass_copy(scatter->pass, at), number(scatter, 0));
     struct ir_expr *ends = combine(scatter, OP_LT, at, iterations_of(scatter, longer));
     begins->span = ends->span = scatter->store->span;
@@ -393,8 +435,12 @@ static struct ir_stmt *make_copy(struct scatter *scatter)
     struct ir_stmt *nest = NULL, **place = &nest;
 
     for (int k = 0; k < scatter->pair_count; k++) {
-        scatter->pairs[k].back = NULL;
-        if (!count_of(&scatter->pairs[k]))
+        struct pair *pair = &scatter->pairs[k];
+        pair->back = NULL;
+        pair->last = NULL;
+        if (!pair->count)
+            name_last(scatter, pair);
+        else if (!count_of(pair))
             return NULL;
     }
     for (int k = 0; k < scatter->depth; k++)
@@ -403,6 +449,7 @@ static struct ir_stmt *make_copy(struct scatter *scatter)
     *place = collect_element(scatter);
     for (int k = 0; k < scatter->depth; k++)
         scatter->loops[k]->symbol->note = NULL;
+    ir_block_walk(nest, put_lasts_into, scatter);
     return nest;
 }
 
@@ -427,26 +474,68 @@ static void take_names(struct scatter *scatter)
         scatter->conditions[k] = cancel(scatter->pass, scatter->conditions[k], scatter);
 }
 
-/* Whether there is an iteration at all; NULL: there is. */
-static struct ir_expr *has_iterations(const struct scatter *scatter)
+static struct ir_expr *compared(const struct scatter *scatter, enum operation operation, struct ir_expr *a,
+                                struct ir_expr *b)
 {
+    struct ir_expr *result = combine(scatter, operation, a, b);
+
+    result->span = scatter->store->span;
+    return result;
+}
+
+/* Whether the window of a pair before this one has as many iterations, and the step is the same. */
+static bool is_like_one_before(const struct scatter *scatter, int number)
+{
+    const struct pair *pair = &scatter->pairs[number];
+    const struct ir_stmt *window = scatter->loops[pair->window];
+
+    for (int k = 0; k < number; k++) {
+        const struct ir_stmt *other = scatter->loops[scatter->pairs[k].window];
+        if (scatter->pairs[k].step == pair->step && ir_expr_equal(other->low, window->low) &&
+            ir_expr_equal(other->high, window->high))
+            return true;
+    }
+    return false;
+}
+
+/* Whether there is an iteration at all, and windows that are not known are not less than a step, and no
+ * longer than pays; NULL: it is so. */
+static struct ir_expr *is_right(const struct scatter *scatter)
+{
+    struct pass *pass = scatter->pass;
     struct ir_expr *all = NULL;
 
     for (int k = 0; k < scatter->depth; k++) {
         const struct ir_stmt *loop = scatter->loops[k];
-        if (scatter->parts[k] != STAYS && scatter->parts[k] != LONG)
+        if (scatter->parts[k] == STAYS || scatter->parts[k] == LONG)
+            all = both(scatter, all,
+                       compared(scatter, OP_LT, pass_copy(pass, loop->low), pass_copy(pass, loop->high)));
+    }
+    for (int k = 0; k < scatter->pair_count; k++) {
+        const struct pair *pair = &scatter->pairs[k];
+        if (pair->count || is_like_one_before(scatter, k))
             continue;
-        struct ir_expr *one = combine(scatter, OP_LT, pass_copy(scatter->pass, loop->low),
-                                      pass_copy(scatter->pass, loop->high));
-        one->span = scatter->store->span;
-        all = both(scatter, all, one);
+        struct ir_expr *count = iterations_of(scatter, scatter->loops[pair->window]);
+        all =
+            both(scatter, all, compared(scatter, OP_GE, pass_copy(pass, count), number(scatter, pair->step)));
+        all = both(scatter, all, compared(scatter, OP_LE, count, number(scatter, COLLECT_WINDOW)));
     }
     return all;
 }
 
+/* What the nest was, for windows that turn out to be others; NULL: all are known. */
+static struct ir_stmt *original(const struct scatter *scatter)
+{
+    bool are_known = true;
+
+    for (int k = 0; k < scatter->pair_count; k++)
+        are_known = are_known && scatter->pairs[k].count;
+    return are_known ? NULL : pass_copy_block(scatter->pass, scatter->loops[0]);
+}
+
 struct ir_stmt *collect_nests(struct scatter *scatter)
 {
-    struct ir_stmt *nests = NULL, **end = &nests;
+    struct ir_stmt *nests = NULL, **end = &nests, *otherwise = original(scatter);
     int copies = 1;
 
     take_names(scatter);
@@ -462,5 +551,10 @@ struct ir_stmt *collect_nests(struct scatter *scatter)
         if (*end)
             end = &(*end)->next;
     }
-    return under(scatter, has_iterations(scatter), nests);
+    struct ir_stmt *result = under(scatter, is_right(scatter), nests);
+    if (otherwise) {
+        result->otherwise = otherwise;
+        result->deferred = true;
+    }
+    return result;
 }
