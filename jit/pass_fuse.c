@@ -31,6 +31,7 @@ struct pair {
     struct ir_stmt **joined, **seam; /* when joined: the loop's place; where the second's part begins */
     struct ir_symbol *symbol;        /* and what the first had before */
     struct span span;
+    bool is_inside; /* of nests that must become one all the way */
 };
 
 static bool is_simple(const struct ir_stmt *stmt)
@@ -145,6 +146,14 @@ static void separate(struct pair *pair)
 /* ---- whether it is legal, and pays ------------------------------------------------------------------------
  */
 
+static bool has_loops(const struct ir_stmt *block)
+{
+    for (; block; block = block->next)
+        if (block->kind == IR_FOR)
+            return true;
+    return false;
+}
+
 static struct ir_stmt **only_loop(struct ir_stmt **block)
 {
     struct ir_stmt **found = NULL;
@@ -165,7 +174,10 @@ static bool inner_fuse(struct fuser *fuser, struct ir_stmt **first, const struct
 {
     struct pair pair;
 
-    return find_pair(first, &pair) && pair.second == second && try_pair(fuser, &pair, false);
+    if (!find_pair(first, &pair) || pair.second != second)
+        return false;
+    pair.is_inside = true;
+    return try_pair(fuser, &pair, false);
 }
 
 /* Joins the two and, unless that is what is wanted and right, separates them again. */
@@ -174,6 +186,7 @@ static bool try_joined(struct fuser *fuser, struct pair *pair, bool ask, bool ke
     bool reuses = pair->facts[0]->reuses || pair->facts[1]->reuses, good = true;
     struct ir_stmt **first = NULL, **second = NULL;
 
+    reuses |= pair->is_inside && has_loops(pair->first->body) && has_loops(pair->second->body);
     if (reuses) {
         first = only_loop(&pair->first->body);
         second = only_loop(&pair->second->body);
