@@ -10,9 +10,9 @@
  * three sections, and says of each value whether it differs from row to row and from column to column: what
  * does not is computed once for a rectangle of iterations, whose accumulators stay in registers while the
  * depths run. Each iteration computes what it does in the IR, in the same order. Elements lie one behind the
- * other along the columns, or every other one does, or they are the same for all of them. A while
- * goes on for all as long as its condition holds for some; those for which it does not keep what they have.
- * Where there are no rows the loops inside may store, too.
+ * other along the columns, or every other one does (what is stored perhaps a third or fourth), or they are
+ * the same for all of them. A while goes on for all as long as its condition holds for some; those for which
+ * it does not keep what they have. Where there are no rows the loops inside may store, too.
  *
  * It gives up on what vector_build.c gives up on; then the loops inside are looked at alone.
  */
@@ -402,7 +402,17 @@ static bool stream_moves(const struct vector_nest *nest, const struct vector_str
            stream->strides[VECTOR_COLUMNS].kind != VECTOR_STAYS;
 }
 
-/* Side by side, by themselves or together with those of another store, or every other element; not that where
+/* Several stores beside each other with a larger step are put together where the loops are no nest. */
+static bool is_alone(const struct vector_loop *loop, const struct vector_value *store)
+{
+    for (int k = 0; k < loop->values.count; k++)
+        if (loop->values.items[k].kind == VECTOR_STORE && loop->values.items[k].stream == store->stream &&
+            &loop->values.items[k] != store)
+            return false;
+    return true;
+}
+
+/* Side by side, by themselves or together with those of another store, or a few apart; not that where
  * rows lie side by side in vectors. */
 static bool lie_in_a_line(const struct vector_nest *nest, const struct vector_loop *loop,
                           const struct vector_value *store)
@@ -410,6 +420,8 @@ static bool lie_in_a_line(const struct vector_nest *nest, const struct vector_lo
     enum { WHOLE = 4 /* bytes */ };
     const struct vector_value *other = vector_other_store(loop, store);
     int64_t step = loop->streams.items[store->stream].step;
+    if (step > 2)
+        return !nest->fold && is_alone(loop, store);
     return step == 1 || (step == 2 && dtype_table[store->dtype].size >= WHOLE &&
                          (!nest->fold || (other && other->section == store->section)));
 }

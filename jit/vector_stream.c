@@ -300,8 +300,18 @@ bool vector_stride(const struct vector_builder *builder, const struct ir_access 
     return true;
 }
 
-/* Along the columns an element lies behind the other, or behind the next one, or it is the same one; anywhere
- * where rows are to be folded. */
+/* Whether elements of a nest that lie a few apart can be loaded and stored: those of tensors that it stores
+ * to. */
+static bool may_lie_apart(const struct vector_builder *builder, const struct ir_buffer *buffer, int64_t bytes)
+{
+    enum { FARTHEST = 4 };
+    int size = dtype_table[buffer->dtype].size;
+    return size >= 4 && bytes > 2 * size && bytes <= FARTHEST * size && bytes % size == 0 &&
+           builder->options->target == X86_TARGET_AVX512 && vector_stores_into(builder, buffer);
+}
+
+/* Along the columns an element lies behind the other, or behind the next one, or it is the same one, or a few
+ * apart; anywhere where rows are to be folded. */
 static bool find_strides(const struct vector_builder *builder, const struct ir_access *access,
                          struct vector_stream *stream)
 {
@@ -310,7 +320,8 @@ static bool find_strides(const struct vector_builder *builder, const struct ir_a
     for (int level = builder->nest->first; level < builder->nest->depth; level++)
         if (!vector_stride(builder, access, level, &stream->strides[level]))
             return false;
-    bool every_other = size >= 4 && columns->bytes == 2 * size;
+    bool every_other =
+        (size >= 4 && columns->bytes == 2 * size) || may_lie_apart(builder, access->buffer, columns->bytes);
     if (columns->kind != VECTOR_STAYS &&
         (columns->kind != VECTOR_STRIDE || (columns->bytes != size && !every_other && !builder->nest->fold)))
         return false;

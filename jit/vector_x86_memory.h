@@ -132,6 +132,11 @@ void machine_store_in_turn(struct machine *machine, const struct vector_value *v
 bool machine_is_few_apart(const struct machine *machine, const struct vector_value *value);
 /* Of all lanes. */
 int machine_load_few_apart(struct machine *machine, const struct vector_value *value);
+/* With AVX-512, elements of 4 and 8 bytes of a nest, by the step of its columns. */
+int machine_load_by_step(struct machine *machine, const struct vector_value *value, struct x86_memory memory,
+                         int mask);
+void machine_store_by_step(struct machine *machine, const struct vector_value *value,
+                           struct x86_memory memory, int operand, int mask);
 
 /* ---- vector_x86_small.c ---- */
 

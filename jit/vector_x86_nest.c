@@ -225,6 +225,8 @@ static int load_value(struct nest_code *code, const struct tile *tile, const str
         return machine_load_one(code->machine, value, memory, mask);
     if (stream->step == 2)
         return machine_load_every_other(code->machine, value, memory, mask);
+    if (stream->step > 2)
+        return machine_load_by_step(code->machine, value, memory, mask);
     return machine_load_from(code->machine, value, memory, mask);
 }
 
@@ -290,12 +292,16 @@ static void store_alone(struct nest_code *code, const struct tile *tile, const s
     struct machine *machine = code->machine;
     int masks[2];
     mask = mask_of(code, tile, value, mask, column);
-    if (code->nest->fold || code->loop->streams.items[value->stream].step != 2) {
-        machine_store_to(machine, value, address(code, value, row, column), operand, mask);
-        return;
+    int64_t step = code->nest->fold ? 1 : code->loop->streams.items[value->stream].step;
+    struct x86_memory memory = address(code, value, row, column);
+    if (step == 1) {
+        machine_store_to(machine, value, memory, operand, mask);
+    } else if (step == 2) {
+        machine_every_other_masks(machine, value->type, mask, masks);
+        machine_store_every_other(machine, value, memory, operand, masks);
+    } else {
+        machine_store_by_step(machine, value, memory, operand, mask);
     }
-    machine_every_other_masks(machine, value->type, mask, masks);
-    machine_store_every_other(machine, value, address(code, value, row, column), operand, masks);
 }
 
 /* Where it is one of two, the latter stores both. */

@@ -1,8 +1,10 @@
 /*
- * vector_x86_strided.c: every third to sixth element of 4 bytes, as whole vectors that are permuted.
+ * vector_x86_strided.c: every third to sixth element of 4 bytes, as whole vectors that are permuted; elements
+ * of a nest with a step, one by one.
  *
  * Consumes a load of all lanes of a stream with such a step; appends loads of all vectors from the first
- * lane's element to the last one's. For AVX-512.
+ * lane's element to the last one's. Of a nest, whose elements lie apart only where it stores them
+ * (vector_stream.c), appends a gather or a scatter. For AVX-512.
  */
 #include "vector_x86_points.h"
 #include "vector_x86_memory.h"
@@ -73,4 +75,41 @@ int machine_load_few_apart(struct machine *machine, const struct vector_value *v
     machine_into(machine, X86_VPERMPS_WIDE, BITS, result, places, last,
                  mask_of_part(machine, step, step - 1));
     return result;
+}
+
+/* Gathers and scatters of a nest, whose mask is gone afterwards. */
+static void at_steps(struct machine *machine, const struct vector_value *value, enum x86_form form,
+                     struct x86_memory memory, int reg, int mask)
+{
+    int step = (int)machine->loop->streams.items[value->stream].step;
+    if (memory.index != X86_NONE) {
+        machine_refuse(machine);
+        return;
+    }
+    memory.index = machine_keep(machine, KEPT_STEPS, VECTOR_I32, 0, (uint64_t)step);
+    memory.scale = dtype_table[value->dtype].size;
+    int lanes = mask ? mask : machine_constant(machine, VECTOR_MASK, 1);
+    machine_add(machine, (struct x86_instruction){.form = form,
+                                                  .bits = machine_bits(machine, value->type),
+                                                  .reg = reg,
+                                                  .mask = machine_rm(machine, X86_KMOVW, 128, lanes),
+                                                  .has_memory = true,
+                                                  .memory = memory});
+}
+
+int machine_load_by_step(struct machine *machine, const struct vector_value *value, struct x86_memory memory,
+                         int mask)
+{
+    bool wide = vector_type_is_wide(value->type);
+    int result =
+        machine_copy(machine, machine_bits(machine, value->type), machine_constant(machine, value->type, 0));
+    at_steps(machine, value, wide ? X86_VGATHERDPD : X86_VGATHERDPS, memory, result, mask);
+    return result;
+}
+
+void machine_store_by_step(struct machine *machine, const struct vector_value *value,
+                           struct x86_memory memory, int operand, int mask)
+{
+    bool wide = vector_type_is_wide(value->type);
+    at_steps(machine, value, wide ? X86_VSCATTERDPD : X86_VSCATTERDPS, memory, operand, mask);
 }

@@ -4,7 +4,7 @@
  *
  * Each kernel has one nest: rows and columns around one to three loops that accumulate by some operation,
  * over tensors in any layout, forwards, backwards or in steps, with something before them and something
- * behind, stored side by side or in every other element (some rows hold more, so that only the columns are a
+ * behind, stored side by side or a few elements apart (some rows hold more, so that only the columns are a
  * nest; some of these hold a while; others store in their innermost loop), or loops in any order that
  * accumulate in the tensor itself; extents go from 0 to some tiles. Each kernel runs for every target of this
  * processor, as it is and after the passes with blocks of random sizes, and these are interpreted too. Most
@@ -211,6 +211,9 @@ static void nest(struct generator *g)
                 ONE_OF(g, "c[i, j] = acc @1:1\n", "c[i, j] = max(acc, xi) @1:1\n",
                        "c[i, j] = ((acc * x[i]) + y[j]) @1:1\n",
                        "c[i, j] = acc @1:1\nd[i, j] = (acc - z[i, j]) @1:1\n", "v[i, (2 * j)] = acc @1:1\n",
+                       "v[i, (3 * j)] = (acc - v[i, (3 * j)]) @1:1\n", "v[i, ((4 * j) + 3)] = acc @1:1\n",
+                       "if (acc > y[j]) {\nv[i, ((3 * j) + 1)] = acc @1:1\n}\nc[i, j] = acc @1:1\n",
+                       "v[i, (3 * j)] = acc @1:1\nv[i, ((3 * j) + 2)] = xi @1:1\n",
                        "v[i, ((2 * j) + 1)] = (acc + v[i, (2 * j)]) @1:1\n",
                        "if (acc > y[j]) {\nv[i, (j * 2)] = acc @1:1\n}\n",
                        "v[i, (2 * j)] = acc @1:1\nv[i, ((2 * j) + 1)] = (acc - z[i, j]) @1:1\n",
@@ -274,7 +277,7 @@ static void kernel_text(struct generator *g)
         " input a: %s[50, 50]\n input at: %s[50, 50]\n input b: %s[50, 80]\n input as: %s[50, 50] strided\n"
         " input bs: %s[50, 80] strided\n input x: %s[50]\n input y: %s[80]\n input s: %s[50]\n"
         " input z: %s[50, 80]\n input a4: %s[50, 50, 3, 2]\n input b4: %s[50, 3, 2, 80]\n"
-        " input w: %s[60, 90]\n inout c: %s[50, 80]\n inout f: %s[50, 80]\n inout v: %s[50, 160]\n output d: "
+        " input w: %s[60, 90]\n inout c: %s[50, 80]\n inout f: %s[50, 80]\n inout v: %s[50, 320]\n output d: "
         "%s[50, 80] clear\n"
         " output e: %s[50] clear\n",
         name, name, name, name, name, name, name, name, name, name, name, name, name, name, name, name, name);
