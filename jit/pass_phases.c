@@ -364,40 +364,63 @@ static bool can_be_copied(struct ir_stmt *stmt, void *context)
            stmt->kind != IR_BREAK && stmt->kind != IR_CONTINUE && --*left >= 0;
 }
 
+/* How many copies the loops make, and which is the last one that is parted. */
+static void count_copies(struct nest *nest)
+{
+    nest->copies = 1;
+    for (int k = 0; k < nest->depth; k++)
+        if (nest->divisors[k]) {
+            nest->last = k;
+            nest->copies *= (int)nest->divisors[k];
+        }
+}
+
+/* Leaves out outer loops until no more copies are left than there may be. */
+static void spare_copies(const struct phases *phases, struct nest *nest, int statements)
+{
+    int most = (phases->left < STATEMENTS ? phases->left : STATEMENTS) / (statements ? statements : 1);
+
+    count_copies(nest);
+    for (int k = 0; k < nest->depth && (nest->copies > COPIES || nest->copies > most); k++) {
+        nest->divisors[k] = 0;
+        count_copies(nest);
+    }
+}
+
+/* Leaves out what stands outside of a loop that is not parallel. */
+static void keep_parallel(struct pass *pass, struct nest *nest)
+{
+    const struct dependences *dependences = pass_dependences(pass, nest->loops[0]);
+    int k = nest->last;
+
+    for (; dependences && k >= 0; k--) {
+        const struct dependence_loop *loop = dependence_loop_is_parallel(dependences, nest->loops[k]);
+        if (loop->verdict != DEPENDENCE_PARALLEL || loop->leaves || loop->incomplete)
+            break;
+    }
+    nest->first = k + 1;
+    for (; k >= 0; k--)
+        nest->divisors[k] = 0;
+    count_copies(nest);
+}
+
 /* Those from the first parallel one on up to the last one that is parted. */
 static bool choose_loops(struct phases *phases, struct nest *nest)
 {
-    int left, allowed;
+    int left = STATEMENTS;
 
-    for (int k = 0; k < nest->depth; k++) {
-        if (!nest->divisors[k])
-            continue;
-        nest->last = k;
-        nest->copies *= (int)nest->divisors[k];
-        if (nest->copies > COPIES || !pass_is_pure(nest->loops[k]->high) ||
-            pass_bits_of(&phases->around, nest->loops[k]->high) > BITS)
-            return false;
-    }
-    allowed = left = (phases->left < STATEMENTS ? phases->left : STATEMENTS) / nest->copies;
+    for (int k = 0; k < nest->depth; k++)
+        if (!pass_is_pure(nest->loops[k]->high) || pass_bits_of(&phases->around, nest->loops[k]->high) > BITS)
+            nest->divisors[k] = 0;
+    count_copies(nest);
     if (nest->copies == 1 || pass_block_may_stop(nest->loops[0]->body) ||
         !ir_block_walk(nest->loops[0]->body, can_be_copied, &left))
         return false;
-    const struct dependences *dependences = pass_dependences(phases->pass, nest->loops[0]);
-    for (int k = nest->last; dependences && k >= 0; k--) {
-        const struct dependence_loop *loop = dependence_loop_is_parallel(dependences, nest->loops[k]);
-        nest->first = k;
-        if (loop->verdict == DEPENDENCE_PARALLEL && !loop->leaves && !loop->incomplete)
-            continue;
-        nest->first = k + 1;
-        break;
-    }
-    for (int k = 0; k < nest->first; k++)
-        if (nest->divisors[k])
-            return false;
-    if (!dependences || nest->first > nest->last)
-        return false;
-    phases->left -= (allowed - left) * (nest->copies - 1);
-    return true;
+    spare_copies(phases, nest, STATEMENTS - left);
+    if (nest->copies > 1)
+        keep_parallel(phases->pass, nest);
+    phases->left -= (STATEMENTS - left) * (nest->copies - 1);
+    return nest->copies > 1;
 }
 
 /* One of the copies, with a remainder for each loop that is parted. */
@@ -442,8 +465,8 @@ static void part_nest(struct phases *phases, const struct nest *nest)
     phases->changed = true;
 }
 
-/* Parts the loop and those in it. */
-static void visit_loop(struct phases *phases, struct ir_stmt *loop)
+/* Parts the loop and those in it; false: not any more. */
+static bool visit_loop(struct phases *phases, struct ir_stmt *loop)
 {
     struct nest nest;
     int known = phases->around.count;
@@ -458,20 +481,18 @@ static void visit_loop(struct phases *phases, struct ir_stmt *loop)
     if (parts)
         part_nest(phases, &nest);
     phases->around.count = known;
+    return parts;
 }
 
 static void visit_block(struct phases *phases, struct ir_stmt *block, int depth)
 {
-    for (struct ir_stmt *stmt = block, *next; stmt && depth < DEEPEST; stmt = next) {
-        next = stmt->next;
-        if (stmt->kind == IR_FOR)
-            visit_loop(phases, stmt);
-        for (struct ir_stmt *part = stmt; part != next; part = part->next) {
-            bool is_known = part->kind == IR_FOR && pass_ranges_know(&phases->around, part);
-            visit_block(phases, part->body, depth + 1);
-            phases->around.count -= is_known;
-            visit_block(phases, part->otherwise, depth + 1);
-        }
+    for (struct ir_stmt *stmt = block; stmt && depth < DEEPEST; stmt = stmt->next) {
+        while (stmt->kind == IR_FOR && visit_loop(phases, stmt))
+            continue;
+        bool is_known = stmt->kind == IR_FOR && pass_ranges_know(&phases->around, stmt);
+        visit_block(phases, stmt->body, depth + 1);
+        phases->around.count -= is_known;
+        visit_block(phases, stmt->otherwise, depth + 1);
     }
 }
 
