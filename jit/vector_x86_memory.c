@@ -347,12 +347,12 @@ void machine_pair_masks(struct machine *machine, enum vector_type type, int mask
 
 void machine_every_other_masks(struct machine *machine, enum vector_type type, int mask, int masks[2])
 {
-    enum { FIRST = 0x55555555, SECOND = FIRST << 1 };
+    const uint64_t first = 0x55555555, second = 0xaaaaaaaa;
     bool is_known = !mask && machine_is_avx512(machine);
     if (is_known) {
         uint64_t all = ((uint64_t)1 << machine->lanes) - 1;
-        masks[0] = machine_keep(machine, KEPT_MASK, VECTOR_MASK, 0, FIRST & all);
-        masks[1] = machine_keep(machine, KEPT_MASK, VECTOR_MASK, 0, (uint32_t)SECOND & all);
+        masks[0] = machine_keep(machine, KEPT_MASK, VECTOR_MASK, 0, first & all);
+        masks[1] = machine_keep(machine, KEPT_MASK, VECTOR_MASK, 0, second & all);
         return;
     }
     struct machine_pairs pairs = masks_of(machine, type, all_lanes(machine, mask), false);
