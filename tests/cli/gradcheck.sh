@@ -178,7 +178,7 @@ refuse 2 "'z' is no tensor of the call" gradcheck right.akg scale "$@" --wrt z
 refuse 2 "'index' has no gradient" gradcheck right.akg scale "$@" --wrt index
 refuse 2 'there is nothing to differentiate by' gradcheck right.akg join
 refuse 2 '--tolerance takes a number between 0 and 1' gradcheck right.akg scale "$@" --tolerance 2
-refuse 3 'has 1 elements' gradcheck right.akg scale 'x=[1,2]' 'w=[1]' 'index=[1,1]'
+refuse 3 'has 1 element' gradcheck right.akg scale 'x=[1,2]' 'w=[1]' 'index=[1,1]'
 refuse 3 "'index' is float32, but the kernel takes int32" gradcheck right.akg scale 'x=[1]' 'w=[1]' 'index=[0]:float32'
 refuse 3 "--dout: 'y' is float32[2], and its gradient cannot be float32[1]" grad right.akg scale 'x=[1,2]' 'w=[1]' \
     'index=[0,0]' --dout 'y=[1]'
