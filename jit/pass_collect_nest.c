@@ -178,6 +178,15 @@ static bool put_lasts_into(struct ir_stmt *stmt, void *scatter)
     return true;
 }
 
+/* Over the same range, with a variable of its own. */
+static struct ir_stmt *same_loop(struct scatter *scatter, const struct ir_stmt *old)
+{
+    struct ir_stmt *loop =
+        new_loop(scatter, old, pass_copy(scatter->pass, old->low), pass_copy(scatter->pass, old->high), 1);
+    old->symbol->note = use(scatter, loop->symbol);
+    return loop;
+}
+
 /* Over what the element moves along. */
 static struct ir_stmt *outer_loop(struct scatter *scatter, int loop)
 {
@@ -185,12 +194,8 @@ static struct ir_stmt *outer_loop(struct scatter *scatter, int loop)
     struct pair *pair = pair_of(scatter, loop);
     struct ir_stmt *new;
 
-    if (!pair) {
-        new = new_loop(scatter, old, pass_copy(scatter->pass, old->low), pass_copy(scatter->pass, old->high),
-                       1);
-        old->symbol->note = use(scatter, new->symbol);
-        return new;
-    }
+    if (!pair)
+        return same_loop(scatter, old);
     new = new_loop(scatter, old, number(scatter, 0),
                    combine(scatter, OP_ADD, iterations_of(scatter, old), last_of(scatter, pair)), 1);
     pair->over = new;
@@ -204,12 +209,8 @@ static struct ir_stmt *inner_loop(struct scatter *scatter, int loop)
     struct pair *pair = pair_of(scatter, loop);
     struct ir_stmt *new;
 
-    if (!pair) {
-        new = new_loop(scatter, old, pass_copy(scatter->pass, old->low), pass_copy(scatter->pass, old->high),
-                       1);
-        old->symbol->note = use(scatter, new->symbol);
-        return new;
-    }
+    if (!pair)
+        return same_loop(scatter, old);
     if ((!pair->last && count_of(pair) == 1) || loop > pair->longer || loop > pair->window)
         return NULL;
     new = new_loop(scatter, scatter->loops[pair->window], number(scatter, 0),
