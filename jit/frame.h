@@ -35,10 +35,10 @@ struct jit_own {
     int64_t buffer, bytes; /* the list ends with -1 and the number of all buffers of the kernel */
 };
 
-/* Runs all iterations from `low` to below `high`, in pieces of a multiple of `grain` iterations (but the
- * last), which may run at the same time. `work`: operations in one iteration, about. `own`: NULL, there are
- * no such temporaries; one piece may use the places of the frame. 1 with the trap of the first iteration that
- * has one. */
+/* Runs all iterations from `low` to below `high`, in pieces of a multiple of `grain` iterations (but the last
+ * one of each thread, split_unit), which may run at the same time. `work`: operations in one iteration,
+ * about. `own`: NULL, there are no such temporaries; one piece may use the places of the frame. 1 with the
+ * trap of the first iteration that has one. */
 typedef int jit_split(const struct jit_frame *frame, jit_part *part, int64_t low, int64_t high, int64_t step,
                       int grain, double work, const union jit_scalar *kept, const struct jit_own *own);
 

@@ -33,7 +33,8 @@ enum { MOST_THREADS = 256 };
 static const double WORTH_WAKING = 7000, WORTH_SHARING = 1000, WORTH_A_PIECE = 4000;
 
 /* Of the job, what a thread has not taken: its first grain in the upper half, the one behind its last in the
- * lower. Each has a cache line of its own. All grains but the last of a stretch are whole. */
+ * lower. Each has a cache line of its own. All grains but the last of a stretch are whole;
+ * that one is shorter where rows are shared, and longer where what is left over of vectors goes to it. */
 struct stretch {
     _Alignas(64) atomic_ullong rest;
     int64_t first, low; /* of all of it: the number of its first grain, and of that one's first iteration */
