@@ -92,8 +92,8 @@ struct akg_kernel {
     _Atomic(struct jit_route *) routes;       /* likewise */
     _Atomic(struct jit_route *) recent_route; /* the one of them that served last */
     atomic_bool *needs_constant;              /* per parameter; only ever set */
-    atomic_bool
-        needs_units;      /* a broadcast, or the code, hangs on which axes have one element; only ever set */
+    /* A broadcast, or the code, hangs on which axes have one element; only ever set. */
+    atomic_bool needs_units;
     pthread_mutex_t lock; /* held while an instance is made */
 };
 

@@ -128,12 +128,48 @@ static bool is_end_of_strip(const struct ir_expr *end, const struct ir_stmt *loo
     return false;
 }
 
+/* Uses of where a strip begins and ends, and those of them that any stretch of its rows has as well. */
+struct strip {
+    const struct ir_symbol *top, *end;
+    int uses, allowed;
+};
+
+static bool count_use(struct ir_expr *expr, void *context)
+{
+    struct strip *strip = context;
+
+    strip->uses += is_symbol(expr, strip->top) || is_symbol(expr, strip->end);
+    strip->allowed +=
+        expr->kind == IR_OPERATION && expr->operation == OP_SUB && is_symbol(expr->operands[1], strip->top);
+    return true;
+}
+
+static bool count_uses(struct ir_stmt *stmt, void *context)
+{
+    struct strip *strip = context;
+
+    strip->allowed += stmt->kind == IR_FOR && is_symbol(stmt->low, strip->top);
+    strip->allowed += stmt->kind == IR_FOR && is_symbol(stmt->high, strip->end);
+    return true;
+}
+
+/* Whether the strip is but what loops inside go from and to, and what rows are counted from: what is made of
+ * a strip as a whole is something else of a stretch of it. */
+static bool is_of_rows(const struct ir_stmt *loop, const struct ir_stmt *end)
+{
+    struct strip strip = {.top = loop->symbol, .end = end->symbol};
+
+    ir_block_walk(end->next, count_uses, &strip);
+    ir_block_expressions(end->next, count_use, &strip);
+    return strip.uses == strip.allowed;
+}
+
 const struct ir_stmt *split_end_of_strips(const struct ir_stmt *loop)
 {
     const struct ir_stmt *first = loop->body;
 
     return loop->independent && loop->step > 1 && first && first->kind == IR_LET &&
-                   is_end_of_strip(first->value, loop)
+                   is_end_of_strip(first->value, loop) && is_of_rows(loop, first)
                ? first
                : NULL;
 }

@@ -15,7 +15,7 @@ bool split_has_own(const struct ir_stmt *loop);
 bool split_is_possible(const struct dependences *dependences, const struct ir_stmt *loop);
 
 /* A loop over strips of another one, `for top in steps of S: end = min(high, top + S); ...`, of which any
- * stretch of rows can be computed alone: the LET of `end`. NULL: it is none, or hangs on more. */
+ * stretch of rows can be computed alone: the LET of `end`. NULL: it is none, or more is made of strips. */
 const struct ir_stmt *split_end_of_strips(const struct ir_stmt *loop);
 
 /* Operations, about: fewer are never worth sharing among threads, however long they take. */

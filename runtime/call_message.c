@@ -115,8 +115,8 @@ static bool message_symbol_visit(struct ir_expr *expr, void *context)
     return true;
 }
 
-/* An axis of one element may be compiled in, and is no symbol then. */
-static void message_append_unit(struct text *text, const struct ir_precondition *precondition)
+/* An axis whose extent is compiled in, as that of one element may be, is no symbol. */
+static void message_append_fixed(struct text *text, const struct ir_precondition *precondition)
 {
     const struct ir_buffer *buffer = precondition->buffer;
 
@@ -134,7 +134,7 @@ static void message_note_symbols(struct diagnostic_entry *entry, const struct ir
 
     text_init(&text);
     ir_expr_walk(precondition->condition, message_symbol_visit, &symbols);
-    message_append_unit(&text, precondition);
+    message_append_fixed(&text, precondition);
     if (text.data && text.length)
         diagnostic_note(entry, "note: %s", text.data);
     text_free(&text);

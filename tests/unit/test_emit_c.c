@@ -667,12 +667,17 @@ static void test_inner_split(void)
 }
 
 /* A loop over strips is shared by rows where each thread has enough of them, and what is inside it else. One
- * that uses its bound for something else is none. */
+ * that goes on from elsewhere is none, nor is one of which something is made of the strip as a whole. */
 static void test_strips(void)
 {
-    static const char *const ends[] = {"min(M, (top + 8))", "min((top + 8), M)", "min(M, (top + 9))"};
+    static const struct {
+        const char *end, *more;
+    } cases[] = {{"min(M, (top + 8))", ""},
+                 {"min((top + 8), M)", ""},
+                 {"min(M, (top + 9))", ""},
+                 {"min(M, (top + 8))", " let of_strip: int64 = (top // 8)\n"}};
     const struct vector_options none = {.target = X86_TARGET_NONE};
-    for (int k = 0; k < 3; k++) {
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         char source[800];
         struct jit_pair pair;
         struct text text, complaint;
@@ -684,13 +689,13 @@ static void test_strips(void)
         snprintf(source, sizeof source,
                  "kernel k {\n input a: float32[M, N]\n output y: float32[M, N]\n"
                  " temporary t: float32[9, N]\n parameters a\n results y\n body {\n"
-                 " for top = 0 to M step 8 independent {\n let end: int64 = %s\n allocate t\n"
-                 " for i = top to min(end, (top + 8)) step 1 independent {\n"
+                 " for top = 0 to M step 8 independent {\n let end: int64 = %s\n%s allocate t\n"
+                 " for i = top to end step 1 independent {\n"
                  " for j = 0 to N step 1 independent {\n t[(i - top), j] = exp(a[i, j])\n }\n }\n"
-                 " for p = top to min(end, (top + 8)) step 1 independent {\n"
+                 " for p = top to end step 1 independent {\n"
                  " for q = 0 to N step 1 independent {\n y[p, q] = (t[(p - top), q] + 1.0:float32)\n"
                  " }\n }\n }\n }\n}\n",
-                 ends[k]);
+                 cases[k].end, cases[k].more);
         CHECK(pair_read(&pair, source));
         sites_number(pair.kernel, &pair.sites);
         if (CHECK(vector_plan_make(&plan, pair.kernel, &none, false))) {
