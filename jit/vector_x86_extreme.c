@@ -352,12 +352,23 @@ static int operand_of(const struct vector_loop *loop, int number)
     return -1;
 }
 
+/* Whether one statement alone accumulates there. */
+static bool is_single(const struct vector_loop *loop, int number)
+{
+    int count = 0;
+    for (int k = 0; k < loop->values.count; k++)
+        count += loop->values.items[k].kind == VECTOR_ACCUMULATE && loop->values.items[k].slot == number;
+    return count == 1;
+}
+
 /* The first accumulator of the same values: the least and the greatest of one loop share what finds nan. */
 static int first_of_same(const struct machine *machine, int number)
 {
     const struct vector_loop *loop = machine->loop;
     const struct vector_value *values = loop->values.items, *own = &values[operand_of(loop, number)];
-    for (int k = 0; k < number; k++) {
+    for (int k = 0; k < number && is_single(loop, number); k++) {
+        if (!is_single(loop, k))
+            continue;
         int other = machine_has_nan_apart(machine, k) ? operand_of(loop, k) : -1;
         if (other >= 0 && values[other].operands[0] == own->operands[0] && values[other].mask == own->mask)
             return k;
@@ -379,8 +390,8 @@ static int beside(struct machine *machine, enum vector_type type, int number, in
  * partial result has what was there before all. */
 static bool is_first(const struct machine *machine, int number, int step, int mask)
 {
-    return machine_begins_with_start(machine, number) && !mask && machine->short_count > 1 &&
-           machine->short_at == step && step < machine->steps && machine->steps > 1;
+    return machine_begins_with_start(machine, number) && is_single(machine->loop, number) && !mask &&
+           machine->short_count > 1 && machine->short_at == step && step < machine->steps && machine->steps > 1;
 }
 
 static void begin_with(struct machine *machine, int bits, int partial, int operand)

@@ -408,7 +408,7 @@ static int square_root(struct machine *machine, const struct vector_value *value
     int bits = machine_bits(machine, value->type);
     if (value->operation == OP_RSQRT && !wide && machine_is_avx512(machine) && !machine->options->strict)
         return to_half(machine, value->dtype, machine_reciprocal_root(machine, a));
-    if (value->operation == OP_SQRT && !wide && machine->lanes > 1 && machine_is_avx512(machine) &&
+    if (value->operation == OP_SQRT && !wide && !machine->loop->is_serial && machine_is_avx512(machine) &&
         !machine->options->strict)
         return to_half(machine, value->dtype, machine_estimated_root(machine, a, value->bits));
     if (value->bits)
