@@ -12,6 +12,7 @@
 #include "../dsl/names.h"
 #include "../dsl/standard.h"
 #include "../dsl/types.h"
+#include "compose.h"
 #include "pipeline.h"
 #include "source.h"
 
@@ -220,12 +221,14 @@ static void module_check_defaults(struct akg_kernel *kernel, const struct dsl_ar
 
 /* A product with one column is a sum along each row, one image of a batch has no loop around it, and a window
  * of one element none at all: which axes have one element is compiled in where loops are so deep. But strict
- * sums are as fast as they can be among others, those of other columns if need be. */
+ * sums are as fast as they can be among others, those of other columns if need be; and what is pointwise joins
+ * others where its loops have names for their ends (compose.h). */
 static void module_ask_units(struct akg_kernel *kernel)
 {
     enum { DEEP = 3 };
 
-    if (!kernel->module->vectors.strict && ir_block_depth(kernel->general_kernel->body, DEEP) == DEEP)
+    if (!kernel->module->vectors.strict && ir_block_depth(kernel->general_kernel->body, DEEP) == DEEP &&
+        !compose_is_pointwise(kernel->general_kernel))
         atomic_store(&kernel->needs_units, true);
 }
 
