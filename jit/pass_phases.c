@@ -364,14 +364,15 @@ static bool can_be_copied(struct ir_stmt *stmt, void *context)
            stmt->kind != IR_BREAK && stmt->kind != IR_CONTINUE && --*left >= 0;
 }
 
-/* How many copies the loops make, and which is the last one that is parted. */
+/* How many copies the loops make, as far as that matters, and which is the last one that is parted. */
 static void count_copies(struct nest *nest)
 {
     nest->copies = 1;
     for (int k = 0; k < nest->depth; k++)
         if (nest->divisors[k]) {
             nest->last = k;
-            nest->copies *= (int)nest->divisors[k];
+            if (nest->copies <= STATEMENTS)
+                nest->copies *= (int)nest->divisors[k];
         }
 }
 

@@ -140,7 +140,8 @@ static bool count_use(struct ir_expr *expr, void *context)
 
     strip->uses += is_symbol(expr, strip->top) || is_symbol(expr, strip->end);
     strip->allowed +=
-        expr->kind == IR_OPERATION && expr->operation == OP_SUB && is_symbol(expr->operands[1], strip->top);
+        expr->kind == IR_OPERATION && expr->operation == OP_SUB && is_symbol(expr->operands[1], strip->top) &&
+        expr->operands[0]->kind == IR_SYMBOL && expr->operands[0]->symbol->kind == IR_SYMBOL_LOOP;
     return true;
 }
 
@@ -148,8 +149,10 @@ static bool count_uses(struct ir_stmt *stmt, void *context)
 {
     struct strip *strip = context;
 
-    strip->allowed += stmt->kind == IR_FOR && is_symbol(stmt->low, strip->top);
-    strip->allowed += stmt->kind == IR_FOR && is_symbol(stmt->high, strip->end);
+    bool is_loop = stmt->kind == IR_FOR && stmt->step == 1;
+
+    strip->allowed += is_loop && is_symbol(stmt->low, strip->top);
+    strip->allowed += is_loop && is_symbol(stmt->high, strip->end);
     return true;
 }
 
