@@ -84,6 +84,8 @@ struct cuda_temporary {
     int64_t element_bytes;
 };
 
+enum { CUDA_AGAIN_BLOCKS = 2048 }; /* that keep a device busy for some rounds of them */
+
 /*
  * Blocks to launch: with `work`, ceil(work / per_block), at least 1 and at most most_blocks; a launch whose
  * work is 0 or less may be left out. Without, most_blocks. Any number of blocks computes the same (the loops
@@ -96,6 +98,7 @@ struct cuda_launch {
     int shared;                 /* bytes of dynamic shared memory */
     const struct ir_expr *work; /* int64 over dims and attributes; NULL: as many blocks as most_blocks says */
     int64_t per_block;
+    int again; /* times that a thread goes through its loop, where CUDA_AGAIN_BLOCKS are left then; 0: once */
     int64_t most_blocks;
     /* Not 0: only devices of this compute capability (90: 9.0) run it. */
     int architecture;

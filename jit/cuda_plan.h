@@ -24,8 +24,9 @@ enum {
     CUDA_SUM_BLOCKS = 1024,     /* of a launch whose blocks leave parts of sums, or share a scan */
     CUDA_SUM_ITEMS = 16,        /* that a thread of it has at least */
     CUDA_SUMS = 16,             /* scalars that one chain accumulates into */
-    CUDA_SQUAD_EACH = 8,        /* iterations of a short row that a thread has, at most, of four bytes */
-    CUDA_SQUAD_LONG = 1024      /* of a row that is short enough for threads of a warp */
+    CUDA_WARP = 32,
+    CUDA_SQUAD_EACH = 8,   /* iterations of a short row that a thread has, at most, of four bytes */
+    CUDA_SQUAD_LONG = 1024 /* of a row that is short enough for threads of a warp */
 };
 
 /* Loops that are run as one over all their iterations: each holds the next, and before it LETs at most, and

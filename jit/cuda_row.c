@@ -407,23 +407,27 @@ static int iterations_kept(int bytes, int words)
     return iterations;
 }
 
-/* For squads, and for the shortest rows of blocks: with boundaries that rows of which one word is kept and
- * those of several have in common. Rows of which a half is kept have two in a word, and fewer threads each.
+/* For squads, the shortest of which are less than a warp, and for the shortest rows of blocks: with
+ * boundaries that rows of which one word is kept and those of several have in common. Rows of which a half is
+ * kept have two in a word, and fewer threads each.
  */
 static int shorter_classes(struct bytes plain, struct bytes packed, bool has_squads,
                            struct cuda_row_class *classes)
 {
-    enum { ROWS = 4, WORD = 4 };
+    enum { ROWS = 5, WORD = 4 };
     static const struct {
         bool is_squad;
         int64_t least, most;
         int iterations, most_words; /* that a thread keeps */
-    } rows[2][ROWS] = {
-        {{true, 0, 256, 8, 32},
-         {true, 257, 512, 16, 32},
-         {true, 513, CUDA_SQUAD_LONG, 32, 32},
-         {false, 0, 2048, 8, CUDA_ROW_WORDS}},
-        {{true, 0, 512, 16, 32}, {true, 513, CUDA_SQUAD_LONG, 32, 32}, {false, 0, 4096, 16, CUDA_ROW_WORDS}}};
+    } rows[2][ROWS] = {{{true, 0, 128, 8, 32},
+                        {true, 129, 256, 8, 32},
+                        {true, 257, 512, 16, 32},
+                        {true, 513, CUDA_SQUAD_LONG, 32, 32},
+                        {false, 0, 2048, 8, CUDA_ROW_WORDS}},
+                       {{true, 0, 256, 16, 32},
+                        {true, 257, 512, 16, 32},
+                        {true, 513, CUDA_SQUAD_LONG, 32, 32},
+                        {false, 0, 4096, 16, CUDA_ROW_WORDS}}};
     bool halves = packed.places == WORD / 2;
     int count = 0;
     for (int k = 0; k < ROWS && rows[halves][k].most; k++) {
@@ -452,7 +456,7 @@ static int longer_classes(struct bytes plain, struct bytes packed, bool has_squa
         {.threads = CUDA_THREADS, .words = 2 * CUDA_ROW_WORDS, .packs = true},
         {.threads = 2 * CUDA_THREADS, .words = 2 * CUDA_ROW_WORDS, .packs = true},
         {.threads = 4 * CUDA_THREADS, .words = 2 * CUDA_ROW_WORDS, .packs = true}};
-    _Static_assert(4 + sizeof rows / sizeof *rows <= CUDA_ROW_CLASSES, "shorter classes are four at most");
+    _Static_assert(5 + sizeof rows / sizeof *rows <= CUDA_ROW_CLASSES, "shorter classes are five at most");
     int last = has_squads ? sizeof rows / sizeof *rows - 1 : 0;
     for (int k = 0; k <= last; k++) {
         struct cuda_row_class class = rows[k];

@@ -18,7 +18,7 @@ enum {
     /* Of 32 bits, what a thread keeps: there are to be four blocks on a processor. The threads of a squad
      * keep twice as much, so that a row of 1024 is kept whole, and so do those of long rows. */
     CUDA_ROW_WORDS = 16,
-    CUDA_ROW_CLASSES = 9 /* of rows, at most */
+    CUDA_ROW_CLASSES = 10 /* of rows, at most */
 };
 
 struct cuda_kept {

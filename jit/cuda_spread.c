@@ -257,10 +257,9 @@ static struct ir_expr *blocks(const struct cuda_plan *plan, const struct cuda_sp
         groups = apply(plan, OP_CEIL_DIV, groups, number(plan, CUDA_SPREAD_LANES));
     }
     struct ir_expr *enough = apply(plan, OP_FLOORDIV, trips(plan, &phase->chain), deep);
-    struct ir_expr *splits = apply(plan, OP_FLOORDIV, number(plan, CUDA_SPREAD_BLOCKS),
-                                   apply(plan, OP_MAX, groups, number(plan, 1)));
-    splits = apply(plan, OP_MIN, apply(plan, OP_MIN, splits, number(plan, CUDA_SPREAD_SPLITS)), enough);
-    return apply(plan, OP_MUL, groups, apply(plan, OP_MAX, splits, number(plan, 1)));
+    struct ir_expr *splits = apply(plan, OP_MAX, enough, number(plan, 1));
+    splits = apply(plan, OP_MIN, splits, number(plan, CUDA_SPREAD_BLOCKS));
+    return apply(plan, OP_MIN, apply(plan, OP_MUL, groups, splits), number(plan, CUDA_SPREAD_BLOCKS));
 }
 
 const struct ir_expr *cuda_spread_work(const struct cuda_plan *plan, const struct cuda_spread *spread,
@@ -282,12 +281,16 @@ const struct ir_expr *cuda_spread_rest(const struct cuda_plan *plan, const struc
  * by side. */
 const struct ir_expr *cuda_spread_words(const struct cuda_plan *plan, const struct cuda_spread *spread)
 {
-    enum { EACH = 8, PARTS = CUDA_SPREAD_BLOCKS * CUDA_SPREAD_LANES * EACH };
+    enum { EACH = 8 };
+    bool across = false;
+    for (int k = 0; k < spread->count; k++)
+        across |= spread->phases[k].across;
+    int64_t most_parts = CUDA_SPREAD_BLOCKS * (across ? CUDA_SPREAD_LANES * EACH : 1);
     struct ir_expr *outer = trips(plan, &spread->outer);
-    struct ir_expr *words = apply(
-        plan, OP_ADD,
-        apply(plan, OP_MUL, apply(plan, OP_ADD, outer, number(plan, PARTS)), number(plan, spread->most_sums)),
-        apply(plan, OP_MUL, outer, number(plan, spread->live_count)));
+    struct ir_expr *parts = apply(plan, OP_MUL, apply(plan, OP_ADD, outer, number(plan, most_parts)),
+                                  number(plan, CUDA_SPREAD_FINER * spread->most_sums));
+    struct ir_expr *words =
+        apply(plan, OP_ADD, parts, apply(plan, OP_MUL, outer, number(plan, spread->live_count)));
     return ir_operation(plan->kernel, OP_SELECT, pays(plan, spread),
                         apply(plan, OP_ADD, words, number(plan, 1)), number(plan, 0));
 }

@@ -24,7 +24,7 @@ enum {
     CUDA_SPREAD_BLOCKS = 640, /* that are to run at once, as far as there are terms for them */
     CUDA_SPREAD_RESIDENT = 5, /* of them on a processor: registers are to be for so many */
     CUDA_SPREAD_UNROLLED = 8, /* terms that a thread loads at once */
-    CUDA_SPREAD_SPLITS = 256, /* of an inner loop */
+    CUDA_SPREAD_FINER = 4,    /* times as many parts as there are blocks, at most, so that none is idle */
     CUDA_SPREAD_TERMS = 8     /* that a thread has at least */
 };
 

@@ -104,7 +104,6 @@ int cuda_fastest_of(const struct cuda_chain *chain)
 /* ---- a thread or a team for an iteration ---------------------------------------------- */
 
 enum {
-    WARP = 32,
     CUDA_LONG = 64, /* iterations of a loop inside: fewer, and no block goes through them */
     CUDA_MANY = 512 /* of the loops outside: fewer, and a block has each; four times as many where those are
                        longer than 256 */
@@ -122,7 +121,7 @@ bool cuda_is_short(const struct ir_stmt *loop)
     const struct ir_expr *low = loop->low, *high = loop->high;
     int64_t distance;
     return low->kind == IR_INTEGER && high->kind == IR_INTEGER &&
-           !__builtin_sub_overflow(high->integer, low->integer, &distance) && distance < WARP;
+           !__builtin_sub_overflow(high->integer, low->integer, &distance) && distance < CUDA_WARP;
 }
 
 static bool vote(struct ir_stmt *stmt, void *context)
@@ -200,7 +199,7 @@ int cuda_squad_each(const struct cuda_step *step)
 const struct ir_expr *cuda_squad_lanes(struct ir_kernel *kernel, const struct cuda_step *step)
 {
     struct ir_expr *lanes = ir_integer(kernel, AKG_INT64, 1);
-    for (int count = 2; count <= WARP; count *= 2) {
+    for (int count = 2; count <= CUDA_WARP; count *= 2) {
         struct ir_expr *more =
             ir_operation(kernel, OP_GE, inner_length(kernel, step),
                          ir_integer(kernel, AKG_INT64, count / 2 * cuda_squad_each(step) + 1), NULL);

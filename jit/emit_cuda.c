@@ -99,7 +99,7 @@ static void emit_input(struct emitter *emitter, const struct ir_expr *load, stru
 static bool cuda_expression(struct emitter *emitter, const struct ir_expr *expr, struct emit_value *value)
 {
     struct cuda_emitter *cuda = cuda_of(emitter);
-    for (int k = 0; k < cuda->substitute_count; k++)
+    for (int k = cuda->substitute_count - 1; k >= 0; k--)
         if (cuda->substitutes[k].expr == expr || ir_expr_equal(cuda->substitutes[k].expr, expr)) {
             *value = cuda->substitutes[k].value;
             return true;
@@ -117,8 +117,8 @@ static bool is_power_of_two(const struct ir_expr *expr)
     return expr->kind == IR_REAL && fabs(frexp(expr->real, &exponent)) == 0.5;
 }
 
-/* Quotients and roots of float32 that threads of a warp need not part for, and exponentials that halves have
- * no more digits of. By a power of two it is a product anyway. */
+/* Quotients and roots of float32 that threads of a warp need not part for, and functions that halves have no
+ * more digits of. By a power of two it is a product anyway. */
 static const char *cuda_function_of(const struct emitter *emitter, const struct ir_expr *expr)
 {
     const struct cuda_emitter *cuda = (const struct cuda_emitter *)emitter;
@@ -132,6 +132,12 @@ static const char *cuda_function_of(const struct emitter *emitter, const struct 
         return "akg_rootf";
     case OP_EXP:
         return is_short ? "akg_short_exp" : NULL;
+    case OP_ERF:
+        return is_short ? "akg_short_erf" : NULL;
+    case OP_TANH:
+        return is_short ? "akg_short_tanh" : NULL;
+    case OP_SIGMOID:
+        return is_short ? "akg_short_sigmoid" : NULL;
     default:
         return NULL;
     }
@@ -490,6 +496,7 @@ static void begin_function(struct cuda_emitter *cuda)
     cuda->shared_scalars = 0;
     cuda->resident = cuda->in_quads = cuda->in_rows = 0;
     cuda->in_turns = 0;
+    cuda->looks_up = false;
     cuda->summed = NULL;
     cuda->together = block_of(cuda);
 }

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+enum { RESIDENT = 5 /* blocks that are to have registers on a processor: most wait for one another */ };
+
 struct seek {
     struct cuda_emitter *cuda;
     struct cuda_chain chain;
@@ -233,6 +235,8 @@ void emit_cuda_best(struct cuda_emitter *cuda, const struct cuda_chain *chain)
     emit_own(&seek, cuda->together.thread, cuda->together.threads);
     emit_together(&seek);
     emit_settled(&seek);
+    if (!cuda->together.is_squad)
+        cuda->resident = RESIDENT;
 }
 
 /* ---- in phases ----------------------------------------------------------------------------------- */

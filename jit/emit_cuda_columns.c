@@ -2,10 +2,10 @@
  * emit_cuda_columns.c: a phase of a spread nest whose threads have several outer iterations side by side.
  *
  * Consumes a phase that accumulates and whose accesses run along the outer loop (cuda_spread.h): sums of
- * columns. A thread has a piece of four columns, or of eight narrow ones: it loads 16 bytes of a row at once,
- * some rows one behind the other, and has as many of each sum. Where tensors lie well for that is only known
- * when the code runs; it gives the words that emit_cuda_spread.c hands on, in the same places. Where there
- * are columns for all blocks anyway, four are no gain: they would be further apart in memory at a time.
+ * columns. A thread has a piece of eight narrow ones: it loads 16 bytes of a row at once, some rows one
+ * behind the other, and has as many of each sum. Where tensors lie well for that is only known when the code
+ * runs; it gives the words that emit_cuda_spread.c hands on, in the same places. Four columns of float32
+ * would be no gain, and take registers from those that go one by one where tensors lie otherwise.
  */
 #include "emit_cuda_spread.h"
 
@@ -69,18 +69,14 @@ bool emit_cuda_columns_of(struct cuda_emitter *cuda, const struct spread *spread
     columns->chain.loops[columns->chain.count++] = &columns->innermost;
     const struct cuda_quads *found = &columns->pieces;
     return cuda_quads_of(&cuda->plan, cuda->step, &columns->chain, CUDA_PIECES_OF_LOOPS, &columns->pieces) &&
-           found->window_count > 0 && found->store_count == 0 && found->low == 0 && found->align == 0;
+           found->length > CUDA_QUAD && found->window_count > 0 && found->store_count == 0 &&
+           found->low == 0 && found->align == 0;
 }
 
 const char *emit_cuda_columns_well(struct cuda_emitter *cuda, const struct columns *columns,
                                    const struct cuda_loop_texts *outer)
 {
-    struct arena *arena = &cuda->emitter.arena;
-    const char *few = "";
-    if (columns->pieces.length == CUDA_QUAD)
-        few = arena_format(arena, "%s < %d && ", emit_cuda_product(cuda, &cuda->step->chain, outer),
-                           CUDA_SPREAD_BLOCKS * CUDA_SPREAD_LANES);
-    return arena_format(arena, "%s%s %% %d == 0 && %s", few, outer[cuda->step->chain.count - 1].trips,
+    return arena_format(&cuda->emitter.arena, "%s %% %d == 0 && %s", outer[cuda->step->chain.count - 1].trips,
                         columns->pieces.length, emit_cuda_pieces_well(cuda, &columns->pieces));
 }
 

@@ -126,6 +126,7 @@ static void describe(struct cuda_emitter *cuda, const struct cuda_step *step, st
         break;
     case CUDA_STEP_GATHER:
         launch->per_block = CUDA_SPREAD_GATHERED;
+        launch->most_blocks = CUDA_SPREAD_BLOCKS;
         launch->work = cuda_spread_work(&cuda->plan, step->spread, step->phase, true, nest_work(cuda, step));
         break;
     case CUDA_STEP_PARTS:
@@ -147,6 +148,10 @@ static void describe(struct cuda_emitter *cuda, const struct cuda_step *step, st
     }
 }
 
+/* To begin a thread takes as long as a piece of a simple loop; where some of what it loads is near, longer.
+ */
+enum { AGAIN = 2, LOOKS_UP_AGAIN = 4 };
+
 /* A thread may do several iterations at once; where blocks leave parts of sums, there are only so many
  * blocks. */
 static void share(struct cuda_emitter *cuda, const struct cuda_step *step, struct cuda_launch *launch)
@@ -154,6 +159,8 @@ static void share(struct cuda_emitter *cuda, const struct cuda_step *step, struc
     int items = cuda->in_quads ? cuda->in_quads : cuda->in_turns ? cuda->in_turns : 1;
     if (step->kind == CUDA_STEP_THREADS)
         launch->per_block *= items;
+    if (step->kind == CUDA_STEP_THREADS && cuda->in_quads && !step->sums)
+        launch->again = cuda->looks_up ? LOOKS_UP_AGAIN : AGAIN;
     if (emit_cuda_counts(cuda)) {
         launch->per_block *= CUDA_SUM_ITEMS;
         launch->most_blocks = 2 * CUDA_SUM_BLOCKS; /* more than run at once: the last ones fill up */

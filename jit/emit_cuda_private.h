@@ -21,8 +21,9 @@ enum cuda_touch {
 
 enum {
     CUDA_SUBSTITUTES = CUDA_QUAD_LOADS,
-    CUDA_TURNS = 4,   /* iterations that a thread has under way */
-    CUDA_UNROLLED = 8 /* loads of a long row that a thread has under way */
+    CUDA_PAIR_ROOTS = 16, /* expressions of halves that are computed two at a time (emit_cuda_pairs.h) */
+    CUDA_TURNS = 4,       /* iterations that a thread has under way */
+    CUDA_UNROLLED = 8     /* loads of a long row that a thread has under way */
 };
 _Static_assert((int)CUDA_SUBSTITUTES >= (int)CUDA_TERMS, "the terms of a tile are such");
 
@@ -56,13 +57,14 @@ struct cuda_emitter {
     unsigned char *touched; /* by buffer, and then the scalars that thread 0 hands to the others */
     int shared_scalars;     /* places that the function at hand needs for those */
     bool stops;             /* something in the kernel may stop it */
-    struct cuda_substitute substitutes[CUDA_SUBSTITUTES + CUDA_ROW_KEPT];
+    struct cuda_substitute substitutes[CUDA_SUBSTITUTES + CUDA_ROW_KEPT + 2 * CUDA_PAIR_ROOTS + 3];
     int substitute_count;
-    int in_quads; /* iterations of its chain that a thread of the function at hand takes at a time; 0: one */
-    int resident; /* blocks that are to have registers on a processor at once; 0: no matter */
-    int in_turns; /* or so many that it has under way; 0 */
-    int in_rows;  /* threads of it keep elements from one loop to the next: so many blocks are to have
-                     registers for that; 0: they do not */
+    int in_quads;  /* iterations of its chain that a thread of the function at hand takes at a time; 0: one */
+    bool looks_up; /* with in_quads: it loads besides what no piece has */
+    int resident;  /* blocks that are to have registers on a processor at once; 0: no matter */
+    int in_turns;  /* or so many that it has under way; 0 */
+    int in_rows;   /* threads of it keep elements from one loop to the next: so many blocks are to have
+                      registers for that; 0: they do not */
     bool backwards; /* a loop that goes by pieces is to begin with the last ones */
     int unrolled;   /* iterations of a loop that are to be under way at once; 0: as the compiler likes */
     const struct cuda_sums *summed;  /* that the threads at hand have parts of, the innermost; NULL: none */
@@ -303,6 +305,8 @@ void emit_cuda_cross(struct cuda_emitter *cuda, const struct cuda_step *step);
 
 /* ---- emit_cuda_squad.c ------------------------------------------------------ */
 
+/* Whether all squads of the step are whole warps; else they are smaller where rows are short. */
+bool emit_cuda_squad_is_warp(const struct cuda_step *step);
 /* The iterations of the chain by squads, of as many threads as the loop inside is worth. */
 void emit_cuda_squads(struct cuda_emitter *cuda,
                       void (*body)(struct cuda_emitter *cuda, const struct ir_stmt *block));

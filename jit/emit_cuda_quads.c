@@ -249,6 +249,11 @@ static bool is_moved(struct ir_expr *expr, void *context)
     return moved;
 }
 
+static bool looks_up(struct cuda_quads *found)
+{
+    return !ir_block_expressions((struct ir_stmt *)found->body, is_moved, found);
+}
+
 /* What is looked up has addresses of its own. */
 static int resident_of(const struct cuda_emitter *cuda, struct cuda_quads *found)
 {
@@ -256,7 +261,7 @@ static int resident_of(const struct cuda_emitter *cuda, struct cuda_quads *found
         return TOGETHER;
     if (cuda->step->sums)
         return SUMMED_TOGETHER;
-    return ir_block_expressions((struct ir_stmt *)found->body, is_moved, found) ? MOVED_TOGETHER : TOGETHER;
+    return looks_up(found) ? TOGETHER : MOVED_TOGETHER;
 }
 
 const char *emit_cuda_quads(struct cuda_emitter *cuda, const struct cuda_chain *chain,
@@ -272,6 +277,7 @@ const char *emit_cuda_quads(struct cuda_emitter *cuda, const struct cuda_chain *
     bool threads = cuda->step->kind == CUDA_STEP_THREADS, once = threads && !cuda->step->sums;
     int elements = elements_of(&quads.found);
     cuda->in_quads = quads.found.length;
+    cuda->looks_up |= looks_up(&quads.found);
     if (threads && elements <= FEW && chain->count <= LOOPS)
         cuda->resident = resident_of(cuda, &quads.found);
     emit_count(&quads, texts, count);

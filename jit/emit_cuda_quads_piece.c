@@ -6,6 +6,7 @@
  * Everything else in the body is done one by one, and so is a piece that is cut. Which pieces there are is
  * others' to say.
  */
+#include "emit_cuda_pairs.h"
 #include "emit_cuda_quads.h"
 #include "pass.h"
 
@@ -208,11 +209,14 @@ static const char *place_of(struct quads *quads, const struct cuda_quad_load *lo
                  : arena_format(arena, "%s[one_]", name);
 }
 
+/* What a row keeps it has substituted. */
 static void substitute_loads(struct quads *quads)
 {
     struct cuda_emitter *cuda = quads->cuda;
     for (int k = 0; k < quads->found.load_count; k++) {
         const struct cuda_quad_load *load = &quads->found.loads[k];
+        if (emit_cuda_row_has(cuda, &load->load->access))
+            continue;
         struct emit_value one = emit_name(place_of(quads, load));
         cuda->substitutes[cuda->substitute_count++] =
             (struct cuda_substitute){load->load, emit_loaded(&cuda->emitter, load->load->dtype, one)};
@@ -277,13 +281,11 @@ static bool has_word(const char *text, const char *word)
     return false;
 }
 
-/* The four iterations. Most of them have no use for the variable of the loop. */
-static void emit_body(struct quads *quads, const char *first)
+/* The statements of an iteration, in a block that is open; most have no use for the variable of the loop. */
+static void emit_iteration(struct quads *quads, const char *first)
 {
     struct emitter *emitter = &quads->cuda->emitter;
     const char *name = emitter->symbols[quads->found.loop->symbol->slot].name;
-    emit_line(emitter, "#pragma unroll");
-    emit_line(emitter, "for (int one_ = 0; one_ < %d; one_++) {", quads->found.length);
     emit_capture_begin(emitter);
     emit_statements(quads);
     const char *text = emit_capture_end(emitter);
@@ -291,8 +293,28 @@ static void emit_body(struct quads *quads, const char *first)
     if (text && has_word(text, name))
         emit_line(emitter, "const long long %s = %s + one_;", name, first);
     text_string(emitter->out, text ? text : "");
-    emitter->indent--;
-    emit_line(emitter, "}");
+}
+
+/* The four iterations, or two at a time where some of it is computed for both at once. */
+static void emit_body(struct quads *quads, const char *first)
+{
+    struct emitter *emitter = &quads->cuda->emitter;
+    struct cuda_pairs pairs;
+    bool paired = emit_cuda_pairs_find(quads->cuda, quads->found.body, quads->found.loop->symbol, &pairs);
+    emit_line(emitter, "#pragma unroll");
+    emit_line(emitter,
+              paired ? "for (int two_ = 0; two_ < %d; two_ += 2) {"
+                     : "for (int one_ = 0; one_ < %d; one_++) {",
+              quads->found.length);
+    if (paired) {
+        emitter->indent++;
+        emit_cuda_pairs(&pairs);
+        emit_line(emitter, "#pragma unroll");
+        emit_line(emitter, "for (int half_ = 0; half_ < 2; half_++) {");
+        emit_line(emitter, "    const int one_ = two_ + half_;");
+    }
+    emit_iteration(quads, first);
+    emit_quads_close(quads, 1 + paired);
 }
 
 void emit_quads_do(struct quads *quads, const char *first)

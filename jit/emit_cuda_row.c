@@ -248,10 +248,13 @@ static bool is_kept_whole(const struct cuda_emitter *cuda, const struct cuda_cha
 {
     const struct cuda_step *step = cuda->step;
     const struct ir_stmt *loop = chain->loops[0], *inner = step->inner;
-    int threads = step->kind == CUDA_STEP_SQUADS ? 32 : cuda_step_threads(step);
-    return step->most && chain->count == 1 && ir_expr_equal(loop->low, inner->low) &&
-           ir_expr_equal(loop->high, inner->high) && loop->step == inner->step &&
-           (int64_t)threads * cuda->row->pieces * CUDA_QUAD >= step->most;
+    int64_t each = cuda->row->pieces * CUDA_QUAD, most = step->most;
+    if (!most || chain->count != 1 || !ir_expr_equal(loop->low, inner->low) ||
+        !ir_expr_equal(loop->high, inner->high) || loop->step != inner->step)
+        return false;
+    if (step->kind == CUDA_STEP_SQUADS && !emit_cuda_squad_is_warp(step))
+        return each >= cuda_squad_each(step);
+    return each * (step->kind == CUDA_STEP_SQUADS ? CUDA_WARP : cuda_step_threads(step)) >= most;
 }
 
 /* How many of the iterations have room, or fewer. */

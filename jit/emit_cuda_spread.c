@@ -9,7 +9,8 @@
  */
 #include "emit_cuda_spread.h"
 
-enum { MANY_PARTS = 64 };
+/* Of a loop: so many, which several threads load; so few, which one does. */
+enum { MANY_PARTS = 64, FEW_PARTS = 16 };
 
 static struct spread spread_of(struct cuda_emitter *cuda)
 {
@@ -188,6 +189,23 @@ static void emit_phases(struct cuda_emitter *cuda, const struct spread *spread, 
     }
 }
 
+/* Into how many parts the loop is cut: so that blocks have equally many, and threads some terms of each. */
+static void emit_splits(struct cuda_emitter *cuda, const struct spread *spread)
+{
+    struct emitter *emitter = &cuda->emitter;
+    const struct cuda_chain *chain = &spread->phase->chain;
+    struct cuda_loop_texts texts[CUDA_CHAIN];
+    emit_line(emitter, "long long terms_;");
+    emit_line(emitter, "{");
+    emitter->indent++;
+    emit_cuda_trips(cuda, chain, texts);
+    emit_line(emitter, "terms_ = %s;", emit_cuda_product(cuda, chain, texts));
+    emitter->indent--;
+    emit_line(emitter, "}");
+    emit_line(emitter, "const long long splits_ = akg_splits(groups_, blocks_, terms_ / (depths_ * %d), %d);",
+              CUDA_SPREAD_TERMS, CUDA_SPREAD_FINER);
+}
+
 void emit_cuda_spread(struct cuda_emitter *cuda)
 {
     struct emitter *emitter = &cuda->emitter;
@@ -206,8 +224,7 @@ void emit_cuda_spread(struct cuda_emitter *cuda)
                  : wide                ? "akg_lane_count(akg_trips(0, outer_, each_))"
                                        : "akg_lane_count(outer_)",
                  wide ? " * each_" : "");
-    emit_line(emitter,
-              "const long long splits_ = groups_ < blocks_ ? blocks_ / (groups_ + (groups_ == 0)) : 1;");
+    emit_splits(cuda, &spread);
     if (spread.sums.count || spread.phase->best)
         emit_line(emitter, "if (blockIdx.x == 0 && threadIdx.x == 0)\n        akg_spread[0].i = splits_;");
     emit_statement_line(
@@ -245,7 +262,8 @@ static void emit_together(struct cuda_emitter *cuda, const struct dependence_sca
     emit_line(emitter, "%s = %s;", all, emit_combined(emitter, sum->reduction, dtype, operands).text);
     emitter->indent--;
     emit_line(emitter, "}");
-    emit_line(emitter, "%s = (%s)akg_lanes_%s(%s, lanes_);", all, type,
+    emit_line(emitter, "if (depths_ > 1)");
+    emit_line(emitter, "    %s = (%s)akg_lanes_%s(%s, lanes_);", all, type,
               emit_cuda_combiner(cuda, sum->reduction, dtype), all);
 }
 
@@ -273,6 +291,18 @@ static void emit_behind(struct cuda_emitter *cuda, const struct ir_stmt *block)
         leave_lives(cuda, &spread, spread.number == 0 ? block : loop, end);
 }
 
+/* How many outer iterations a block has side by side: the more parts, the more threads are to load them. */
+static const char *gather_side(struct cuda_emitter *cuda, const struct spread *spread)
+{
+    struct arena *arena = &cuda->emitter.arena;
+    const char *side = arena_format(arena, "akg_lane_count(splits_ < %d || outer_ < %d ? outer_ : %d)",
+                                    MANY_PARTS, CUDA_SPREAD_GATHERED, CUDA_SPREAD_GATHERED);
+    if (spread->phase->best)
+        return side;
+    return spread->sums.count ? arena_format(arena, "splits_ <= %d ? %d : %s", FEW_PARTS, CUDA_THREADS, side)
+                              : arena_format(arena, "%d", CUDA_THREADS);
+}
+
 void emit_cuda_gather(struct cuda_emitter *cuda)
 {
     struct emitter *emitter = &cuda->emitter;
@@ -282,11 +312,7 @@ void emit_cuda_gather(struct cuda_emitter *cuda)
     bool combines = spread.sums.count || spread.phase->best;
     if (combines)
         emit_line(emitter, "const long long splits_ = akg_spread[0].i;");
-    const char *side = "akg_lane_count(outer_)";
-    if (combines) /* the more parts, the more threads are to load them */
-        side = arena_format(&emitter->arena, "akg_lane_count(splits_ < %d || outer_ < %d ? outer_ : %d)",
-                            MANY_PARTS, CUDA_SPREAD_GATHERED, CUDA_SPREAD_GATHERED);
-    emit_extents(cuda, texts, side, "");
+    emit_extents(cuda, texts, gather_side(cuda, &spread), "");
     emit_statement_line(emitter, spread.phase->loop,
                         "for (long long group_ = blockIdx.x; group_ < groups_; group_ += gridDim.x) {");
     emitter->indent++;

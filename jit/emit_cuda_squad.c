@@ -7,13 +7,16 @@
  */
 #include "emit_cuda_private.h"
 
-enum { LANES = 32 };
-
 static const struct cuda_together squad = {.thread = "akg_lane",
                                            .threads = "akg_lanes",
                                            .all = "akg_lanes",
                                            .barrier = "akg_meet(akg_mates);",
                                            .is_squad = true};
+
+bool emit_cuda_squad_is_warp(const struct cuda_step *step)
+{
+    return step->least > cuda_squad_each(step) * CUDA_WARP / 2;
+}
 
 void emit_cuda_squads(struct cuda_emitter *cuda,
                       void (*body)(struct cuda_emitter *cuda, const struct ir_stmt *block))
@@ -22,9 +25,9 @@ void emit_cuda_squads(struct cuda_emitter *cuda,
     struct cuda_chain inner = {.loops = {cuda->step->inner}, .count = 1};
     const struct ir_expr *length = cuda_chain_work(cuda->plan.kernel, &inner);
     int each = cuda_squad_each(cuda->step);
-    bool whole_warps = cuda->step->least / each > LANES / 2;
+    bool whole_warps = emit_cuda_squad_is_warp(cuda->step);
     if (whole_warps)
-        emit_line(emitter, "const int akg_lanes = %d;", LANES); /* a number, so that places are too */
+        emit_line(emitter, "const int akg_lanes = %d;", CUDA_WARP); /* a number, so that places are too */
     else
         emit_line(emitter, "const int akg_lanes = akg_lane_count(((%s) + %d) / %d);",
                   emit_shallow(emitter, length).text, each - 1, each);

@@ -221,8 +221,8 @@ static void module_check_defaults(struct akg_kernel *kernel, const struct dsl_ar
 
 /* A product with one column is a sum along each row, one image of a batch has no loop around it, and a window
  * of one element none at all: which axes have one element is compiled in where loops are so deep. But strict
- * sums are as fast as they can be among others, those of other columns if need be; and what is pointwise joins
- * others where its loops have names for their ends (compose.h). */
+ * sums are as fast as they can be among others, those of other columns if need be; and what is pointwise
+ * joins others where its loops have names for their ends (compose.h). */
 static void module_ask_units(struct akg_kernel *kernel)
 {
     enum { DEEP = 3 };

@@ -139,9 +139,9 @@ static bool count_use(struct ir_expr *expr, void *context)
     struct strip *strip = context;
 
     strip->uses += is_symbol(expr, strip->top) || is_symbol(expr, strip->end);
-    strip->allowed +=
-        expr->kind == IR_OPERATION && expr->operation == OP_SUB && is_symbol(expr->operands[1], strip->top) &&
-        expr->operands[0]->kind == IR_SYMBOL && expr->operands[0]->symbol->kind == IR_SYMBOL_LOOP;
+    strip->allowed += expr->kind == IR_OPERATION && expr->operation == OP_SUB &&
+                      is_symbol(expr->operands[1], strip->top) && expr->operands[0]->kind == IR_SYMBOL &&
+                      expr->operands[0]->symbol->kind == IR_SYMBOL_LOOP;
     return true;
 }
 

@@ -391,7 +391,8 @@ static int beside(struct machine *machine, enum vector_type type, int number, in
 static bool is_first(const struct machine *machine, int number, int step, int mask)
 {
     return machine_begins_with_start(machine, number) && is_single(machine->loop, number) && !mask &&
-           machine->short_count > 1 && machine->short_at == step && step < machine->steps && machine->steps > 1;
+           machine->short_count > 1 && machine->short_at == step && step < machine->steps &&
+           machine->steps > 1;
 }
 
 static void begin_with(struct machine *machine, int bits, int partial, int operand)

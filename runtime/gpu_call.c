@@ -144,6 +144,8 @@ static unsigned blocks_of(const struct gpu_running *run, const struct cuda_launc
     if (work <= 0)
         return 0;
     blocks = work / launch->per_block + (work % launch->per_block != 0);
+    if (launch->again && blocks / launch->again >= CUDA_AGAIN_BLOCKS)
+        blocks = (blocks - 1) / launch->again + 1;
     return (unsigned)(blocks < most ? blocks : most);
 }
 

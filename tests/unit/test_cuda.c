@@ -359,6 +359,17 @@ static const struct mapping mappings[] = {
      "c = (c + (x[i, j] * z[j]))\nw[i, j] = (x[i, j] - z[j])\n}\nfor j1 = 0 to N step 1 {\n"
      "d = max(d, (w[i, j1] + z[j1]))\nif (w[i, j1] < x[i, j1]) {\nc = (c + 1:int32)\n}\n}\n"
      "for j2 = 0 to N step 1 {\nw[i, j2] = ((w[i, j2] + d) - x[i, j2])\n}\nm[i] = (c + d)\n}\n"},
+    {"float16", false, "akg_pair_mul_half(pair", /* halves two at a time, with a LET that is used twice */
+     "for i = 0 to M step 1 {\nfor j = 0 to N step 1 {\nlet d: float16 = (x[i, j] - z[j])\n"
+     "w[i, j] = ((d * d) + max(d, 1.0:float16))\n}\n}\n"},
+    {"bfloat16", false, "akg_pair_of_bfloat(", /* in rows that are kept, with what is the same for all */
+     "for i = 0 to M step 1 {\nvar c: bfloat16 = 0.0:bfloat16\nfor j = 0 to N step 1 {\n"
+     "c = max(c, abs((x[i, j] * 2.0:bfloat16)))\n}\nfor j1 = 0 to N step 1 {\n"
+     "w[i, j1] = (max((x[i, j1] - c), z[j1]) + neg(z[j1]))\n}\nm[i] = c\n}\n"},
+    {"float16", false, "akg_pair_add_half(", /* what is stored over what was loaded */
+     "for i = 0 to M step 1 {\nfor j = 0 to N step 1 {\nw[i, j] = (x[i, j] * x[i, j])\n}\n"
+     "for j1 = 0 to N step 1 {\nw[i, j1] = ((w[i, j1] + 1.0:float16) - z[j1])\n"
+     "m[i] = max(m[i], (w[i, j1] + 1.0:float16))\n}\n}\n"},
     {"float32", false, "w[i * N + j_first_], stored0_", /* what is stored is read again, and changed */
      "for i = 0 to M step 1 {\nvar c: float32 = 0.0:float32\nvar d: float32 = 0.0:float32\n"
      "for j = 0 to N step 1 {\nw[i, j] = (x[i, j] * z[j])\n}\nfor j1 = 0 to N step 1 {\n"
@@ -526,9 +537,9 @@ static const struct mapping spread[] = {
      "for j = 0 to N step 1 {\nvar c: int32 = 1:int32\nvar d: int32 = 0:int32\nfor i = 0 to M step 1 {\n"
      "for i1 = 0 to M step 1 {\nc = (c + (x[i, j] * x[i1, j]))\nd = max(d, (x[i, j] - x[i1, j]))\n}\n}\n"
      "y[j] = (c - d)\n}\n"},
-    {"float32", false, "u_each_[one_]", /* four columns a thread, with a scalar from the loop before */
-     "for j = 0 to N step 1 {\nvar c: float32 = 0.0:float32\nfor i = 0 to M step 1 {\n"
-     "c = (c + x[i, j])\n}\nlet u: float32 = (c * 0.5:float32)\nvar d: float32 = 0.0:float32\n"
+    {"int16", false, "u_each_[one_]", /* eight columns a thread, with a scalar from the loop before */
+     "for j = 0 to N step 1 {\nvar c: int16 = 0:int16\nfor i = 0 to M step 1 {\n"
+     "c = (c + x[i, j])\n}\nlet u: int16 = (c * 3:int16)\nvar d: int16 = 0:int16\n"
      "for i1 = 0 to M step 1 {\nd = (d + ((x[i1, j] - u) * z[j]))\n}\ny[j] = (d + u)\n}\n"},
     {"float32", false, "akg_lanes_add_float32(c, lanes_)", /* between two loops, a value of each column */
      "for j = 0 to N step 1 {\nvar c: float32 = 0.0:float32\nfor i = 0 to M step 1 {\n"
