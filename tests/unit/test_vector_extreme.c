@@ -6,8 +6,8 @@
  * with. Each goes over the first 1, 2, ... elements of a tensor, so that every length of a tail, and every
  * lane, has its turn; tensors are of the kinds that are told apart: all negative, all zeros of either sign,
  * nan of either sign here and there or at one place, infinities. Results must be the same bits, strict or
- * not. Others choose one of two elements by comparing them, as one instruction does for some of these
- * choices.
+ * not. Some take a second value in a statement of its own. Others choose one of two elements by comparing
+ * them, as one instruction does for some of these choices.
  */
 #include "../../include/akg.h"
 #include "../../jit/x86_cpu.h"
@@ -37,11 +37,24 @@ static unsigned random_below(size_t limit)
 
 #define PICK(table) table[random_below(sizeof table / sizeof *table)]
 
+/* Another statement of one of both, or none: the same operation, for in a loop that goes in order zeros may
+ * have either sign (docs/architecture.md). */
+static void write_again(char *text, size_t size, const char *operation, const char *second)
+{
+    bool is_top = random_below(2) || strchr(second, '+');
+    const char *name = is_top ? "top" : "low", *same = is_top ? operation : "min";
+    if (!is_top && strstr(second, "max"))
+        same = "max";
+    *text = '\0';
+    if (random_below(2))
+        snprintf(text, size, "            %s = %s(%s, x[j + 1])\n", name, same, name);
+}
+
 static void write_program(char *text, size_t size)
 {
     const char *value = PICK(combined), *guard = PICK(guards), *second = PICK(seconds);
     const char *operation = random_below(2) ? "max" : "min", *deeper = *guard ? "    " : "";
-    char line[100] = "";
+    char line[100] = "", again[100];
     if (*second) {
         const char *at = strstr(second, "VALUE");
         if (at)
@@ -49,14 +62,15 @@ static void write_program(char *text, size_t size)
         else
             snprintf(line, sizeof line, "%s", second);
     }
+    write_again(again, sizeof again, operation, second);
     snprintf(text, size,
              "def k(x, m, s):\n    best = output_tensor((%d,), x.dtype)\n    other = output_tensor((%d,), "
              "x.dtype)\n"
              "    for n in range(%d):\n        top = %s\n        low = %s\n        for j in %s:\n"
-             "%s%s%s%s            top = %s(top, %s)\n%s%s        best[n] = top\n        other[n] = low\n"
+             "%s%s%s%s            top = %s(top, %s)\n%s%s%s        best[n] = top\n        other[n] = low\n"
              "    return best, other\n",
              LENGTH, LENGTH, LENGTH, PICK(starts), PICK(starts), PICK(loops), *guard ? "            " : "",
-             guard, *guard ? "\n" : "", deeper, operation, value, *line ? "    " : "", line);
+             guard, *guard ? "\n" : "", deeper, operation, value, *line ? "    " : "", line, again);
 }
 
 /* Each of two elements, where it is above the other, below, or not. */
