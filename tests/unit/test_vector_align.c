@@ -1,6 +1,6 @@
 /*
  * test_vector_align.c: loops that store rows which begin anywhere in a line of memory (vector_x86_align.c)
- * compute what the interpreter does.
+ * compute what the interpreter does; and square roots that are estimated are the same wherever they stand.
  *
  * Elements are small whole numbers, so results must be the same to the bit, strict or not. Rows of 100 to 420
  * elements with margins of 0 to 17 before and behind: sums of neighbours, rows changed in place, triangles
@@ -96,6 +96,74 @@ static void check_program(const char *program, akg_dtype dtype, int64_t columns,
     akg_tensor_release(expected);
 }
 
+/* ---- square roots ------------------------------------------------------------------------------------ */
+
+enum { ROOT_ROWS = 388, ROOT_COLUMNS = 515, ROOTS = ROOT_ROWS * ROOT_COLUMNS, SHIFTS = 4 };
+
+static const struct {
+    int rank;
+    const char *program;
+} roots[] = {
+    {1, "def root(x: T[N], y: T[N]):\n"
+        "    for i in range(1, N):\n"
+        "        y[i] = sqrt(x[i])\n"
+        "    return y\n"},
+
+    {1, "def power(x: T[N], y: T[N]):\n"
+        "    for i in range(1, N):\n"
+        "        y[i] = pow(x[i], 0.5)\n"
+        "    return y\n"},
+
+    {2, "def rows(x: T[R, N], y: T[R, N]):\n"
+        "    for i in range(R):\n"
+        "        for j in range(1, N):\n"
+        "            y[i, j] = sqrt(x[i, j])\n"
+        "    return y\n"},
+};
+
+static bool take_roots(akg_module *module, int rank, float *from, float *to)
+{
+    const int64_t rows[] = {ROOT_ROWS, ROOT_COLUMNS}, all = ROOTS, *shape = rank == 2 ? rows : &all;
+    akg_tensor *x = NULL, *y = NULL, *output = NULL;
+    bool good = akg_tensor_from_memory(from, AKG_FLOAT32, rank, shape, NULL, NULL, NULL, &x) == AKG_OK &&
+                akg_tensor_from_memory(to, AKG_FLOAT32, rank, shape, NULL, NULL, NULL, &y) == AKG_OK;
+    akg_argument arguments[] = {api_tensor("x", x), api_tensor("y", y)};
+    good =
+        good && akg_kernel_call(akg_module_kernel_at(module, 0), arguments, 2, NULL, &output, NULL) == AKG_OK;
+    akg_tensor_release(output);
+    akg_tensor_release(x);
+    akg_tensor_release(y);
+    return good;
+}
+
+/* Code that is not strict estimates roots: neither where one stands nor whose piece it is changes it. */
+static void check_roots(int rank, const char *program, enum x86_target target)
+{
+    static _Alignas(64) float from[ROOTS + SHIFTS], to[ROOTS + SHIFTS], expected[ROOTS];
+    static const int threads[] = {1, 2, 3, 5};
+    const jit_source source = {.name = "test.akg", .text = program, .length = strlen(program)};
+    const jit_options options = {.target = x86_target_name(target), .cache = "off"};
+    akg_module *module = NULL;
+    if (!CHECK(jit_compile(&source, &options, &module, NULL) == AKG_OK))
+        return;
+    for (int shift = 0; shift < SHIFTS; shift++) {
+        for (int k = 0; k < ROOTS; k++)
+            from[shift + k] = 1 + (float)k * 0.37f;
+        for (size_t k = 0; k < API_COUNT(threads); k++) {
+            memset(to, 0, sizeof to);
+            akg_set_threads(threads[k]);
+            CHECK(take_roots(module, rank, from + shift, to + shift));
+            if (shift == 0 && k == 0)
+                memcpy(expected, to, sizeof expected);
+            if (!CHECK(memcmp(to + shift, expected, sizeof expected) == 0))
+                fprintf(stderr, "%s, %d threads, %d elements on:\n%s", options.target, threads[k], shift,
+                        program);
+        }
+    }
+    akg_set_threads(0);
+    akg_module_release(module);
+}
+
 int main(void)
 {
     static const akg_dtype dtypes[] = {AKG_FLOAT32, AKG_FLOAT64, AKG_INT32, AKG_INT64};
@@ -108,5 +176,8 @@ int main(void)
                     check_program(programs[k], dtypes[type], widths[width], before, before * 5 % 7,
                                   shifts[before % 3]);
                 }
+    for (size_t k = 0; k < API_COUNT(roots); k++)
+        for (int target = X86_TARGET_NONE; target <= (int)x86_cpu_target(); target++)
+            check_roots(roots[k].rank, roots[k].program, (enum x86_target)target);
     return check_done();
 }
