@@ -34,7 +34,15 @@ static const char program[] = "def blend(x, w, b):\n"
                               "\n"
                               "@bprop(square)\n"
                               "def square_bprop(x, out, dout):\n"
-                              "    return (2.0 * x * dout,)\n";
+                              "    return (2.0 * x * dout,)\n"
+                              "\n"
+                              "def nested(x: T[A, B, C]):\n"
+                              "    y = output_tensor((A, B, C), x.dtype)\n"
+                              "    for i in range(A):\n"
+                              "        for j in range(B):\n"
+                              "            for k in range(C):\n"
+                              "                y[i, j, k] = x[i, j, k] * x[i, j, k]\n"
+                              "    return y\n";
 
 struct bench {
     akg_module *module;
@@ -448,6 +456,34 @@ static void test_random(struct bench *bench)
     CHECK(fused > 24);
 }
 
+NET(net_nested)
+{
+    struct calls calls = {.tape = tape, .diagnostics = diagnostics};
+    akg_tensor *h = calls_one(&calls, "nested", inputs[0]);
+
+    (void)user, (void)input_count;
+    return calls_end(&calls, calls_one(&calls, "nested", calls_one(&calls, "nested", h)), &outputs[0]);
+}
+
+/* Nested loops are joined for axes of one element too. */
+static void test_nested(struct bench *bench)
+{
+    static const int64_t shapes[][3] = {{2, 4, 5}, {1, 4, 5}, {3, 1, 7}};
+    const struct model model = {.what = "nested", .bench = bench, .input_count = 1};
+    const char *form = "float32[A, B, C]";
+    akg_graph_measures measures;
+    akg_graph *graph = NULL;
+
+    CHECK(akg_graph_record(bench->tape, net_nested, NULL, &form, 1, 1, &graph, NULL) == AKG_OK);
+    for (size_t i = 0; i < API_COUNT(shapes) && graph; i++) {
+        akg_tensor *input = tensor_of_normal(AKG_FLOAT32, 3, shapes[i], i);
+        compare(&model, graph, &input, net_nested);
+        CHECK(akg_graph_measure(graph, &measures) && measures.calls == 3 && measures.steps == 1);
+        akg_tensor_release(input);
+    }
+    akg_graph_release(graph);
+}
+
 /* Outputs that are inputs, tensors of the program, or given twice; and what nobody needs. */
 NET(net_same)
 {
@@ -648,6 +684,7 @@ int main(void)
     test_training(&bench);
     test_memory(&bench);
     test_random(&bench);
+    test_nested(&bench);
     test_outputs(&bench);
     test_decided(&bench);
     test_threads(&bench);
