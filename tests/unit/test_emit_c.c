@@ -671,11 +671,13 @@ static void test_inner_split(void)
 static void test_strips(void)
 {
     static const struct {
-        const char *end, *more;
-    } cases[] = {{"min(M, (top + 8))", ""},
-                 {"min((top + 8), M)", ""},
-                 {"min(M, (top + 9))", ""},
-                 {"min(M, (top + 8))", " let of_strip: int64 = (top // 8)\n"}};
+        const char *end, *more, *step;
+    } cases[] = {{"min(M, (top + 8))", "", "1"},
+                 {"min((top + 8), M)", "", "1"},
+                 {"min(M, (top + 9))", "", "1"},
+                 {"min(M, (top + 8))", "", "2"},
+                 {"min(M, (top + 8))", " let of_strip: int64 = (top // 8)\n", "1"},
+                 {"min(M, (top + 8))", " let of_strip: int64 = (M - top)\n", "1"}};
     const struct vector_options none = {.target = X86_TARGET_NONE};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         char source[800];
@@ -692,10 +694,10 @@ static void test_strips(void)
                  " for top = 0 to M step 8 independent {\n let end: int64 = %s\n%s allocate t\n"
                  " for i = top to end step 1 independent {\n"
                  " for j = 0 to N step 1 independent {\n t[(i - top), j] = exp(a[i, j])\n }\n }\n"
-                 " for p = top to end step 1 independent {\n"
+                 " for p = top to end step %s independent {\n"
                  " for q = 0 to N step 1 independent {\n y[p, q] = (t[(p - top), q] + 1.0:float32)\n"
                  " }\n }\n }\n }\n}\n",
-                 cases[k].end, cases[k].more);
+                 cases[k].end, cases[k].more, cases[k].step);
         CHECK(pair_read(&pair, source));
         sites_number(pair.kernel, &pair.sites);
         if (CHECK(vector_plan_make(&plan, pair.kernel, &none, false))) {
