@@ -65,6 +65,12 @@ struct context_assumed {
     int facts, rules;
 };
 
+/* An expression that has one value in its scope, as an atom. */
+struct context_named {
+    const struct ir_expr *expr;
+    struct linear form;
+};
+
 struct context {
     struct ir_kernel *kernel;
     struct arena *arena; /* for what ends with the walk */
@@ -83,6 +89,7 @@ struct context {
     int names;                            /* LETs from around that are being looked into */
     LIST(struct ir_symbol *) telling;     /* scalars that indices and conditions may be made of, sorted */
     LIST(struct context_update *) ranges; /* of scalars, where they have one in the loops around */
+    LIST(struct context_named) named;     /* what cannot be looked into, and may be met again */
     struct context_trial *trial; /* bodies are walked to see what is assigned (context_invariant.c) */
     int trials;                  /* of loops, in each other */
     int tried;                   /* statements walked in them, ever */

@@ -342,6 +342,34 @@ static bool operation_form(struct context *context, const struct ir_expr *expr, 
     }
 }
 
+/* Whether the expression gives the same value wherever it is evaluated in its scope. */
+static bool is_stable(struct ir_expr *expr, void *unused)
+{
+    (void)unused;
+    if (expr->kind == IR_SYMBOL)
+        return expr->symbol->kind != IR_SYMBOL_VARIABLE;
+    return expr->kind != IR_LOAD || expr->access.buffer->role == IR_INPUT;
+}
+
+/* Arithmetic of narrow integers, which may wrap: the same atom wherever it stands, so that `0 <= k + 1 < M`
+ * says of `x[k + 1]` where it is. Of many expressions those that are met first. */
+static void named_opaque(struct context *context, const struct ir_expr *expr, struct linear *out)
+{
+    enum { MOST_NAMED = 64 };
+    bool is_narrow = expr->kind == IR_OPERATION && is_plain(expr->dtype) && expr->dtype != AKG_BOOL &&
+                     expr->dtype != AKG_INT64;
+
+    for (int k = 0; is_narrow && k < context->named.count; k++)
+        if (ir_expr_equal(context->named.items[k].expr, expr)) {
+            *out = context->named.items[k].form;
+            return;
+        }
+    context_opaque(context, expr->dtype, out);
+    if (is_narrow && context->named.count < MOST_NAMED &&
+        ir_expr_walk((struct ir_expr *)expr, is_stable, NULL))
+        list_push(context->arena, &context->named, ((struct context_named){expr, *out}));
+}
+
 static void form_of(struct context *context, const struct ir_expr *expr, struct linear *out, int depth)
 {
     bool done = false;
@@ -360,7 +388,7 @@ static void form_of(struct context *context, const struct ir_expr *expr, struct 
         }
     }
     if (!done)
-        context_opaque(context, expr->dtype, out);
+        named_opaque(context, expr, out);
 }
 
 void context_form(struct context *context, const struct ir_expr *expr, struct linear *out)
@@ -449,15 +477,6 @@ static void comparison_facts(struct context *context, const struct ir_expr *expr
         facts_unequal(context, &a, &b, facts);
         break;
     }
-}
-
-/* Whether the expression gives the same value wherever it is evaluated in its scope. */
-static bool is_stable(struct ir_expr *expr, void *unused)
-{
-    (void)unused;
-    if (expr->kind == IR_SYMBOL)
-        return expr->symbol->kind != IR_SYMBOL_VARIABLE;
-    return expr->kind != IR_LOAD || expr->access.buffer->role == IR_INPUT;
 }
 
 static void collect_facts(struct context *context, const struct ir_expr *expr, bool truth,

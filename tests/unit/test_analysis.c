@@ -229,6 +229,18 @@ static const struct row rows[] = {
      "x[i?]", "bounds"},
     {"a gather inside", "input x: float32[M]\ninput p: int64[N]\noutput y: float32[N]\n",
      UP("i", "N", UP("j", "p[i?]", "y[i?] = x[j?]\n")), "x[j?]", "require"},
+    {"guarded sum of narrow integers", "input p: int32[N]\ninput x: float32[M]\n" Y1,
+     UP("i", "N",
+        UP("d", "2",
+           "if ((0:int32 <= (p[i?] + int32(d))) and (int64((p[i?] + int32(d))) < M)) {\n"
+           "y[i?] = x[int64((p[i?] + int32(d)))?]\n}\n")),
+     "x[int64((p[i] + int32(d)))]", "?"},
+    {"another sum of narrow integers", "input p: int32[N]\ninput x: float32[M]\n" Y1,
+     UP("i", "N",
+        "var q: int32 = p[i?]\n"
+        "if ((0:int32 <= (q + 1:int32)) and (int64((q + 1:int32)) < M)) {\nq = (q * 3:int32)\n"
+        "y[i?] = x[int64((q + 1:int32))?]\n}\n"),
+     "x[int64((q + 1:int32))?]", ""},
     {"guarded scatter in place", "input p: int32[M]\ninout y: float32[N]\n",
      UP("i", "M", "if ((p[i?] >= 0:int32) and (p[i?] < int32(N))) {\ny[int64(p[i?])?] = 1.0:float32\n}\n"),
      "y[int64(p[i])] = 1.0", "?|require"},
