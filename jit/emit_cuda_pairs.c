@@ -18,12 +18,15 @@
 
 /* ---- what can be ------------------------------------------------------------------------------- */
 
+static bool is_other(struct ir_stmt *stmt, void *symbol)
+{
+    return stmt->symbol != symbol;
+}
+
+/* Whether the body gives it a value. */
 static bool is_assigned(const struct cuda_pairs *pairs, const struct ir_symbol *symbol)
 {
-    for (const struct ir_stmt *stmt = pairs->body; stmt; stmt = stmt->next)
-        if (stmt->symbol == symbol && stmt->kind != IR_STORE)
-            return true;
-    return false;
+    return !ir_block_walk((struct ir_stmt *)pairs->body, is_other, (void *)symbol);
 }
 
 /* Columns have scalars of their own (emit_cuda_columns.c), by the number of the iteration. */
@@ -63,8 +66,10 @@ static bool is_loaded(const struct cuda_pairs *pairs, const struct ir_expr *expr
     const struct emit_value *value = expr->kind == IR_LOAD ? substitute_of(pairs, expr) : NULL;
     bool used = false;
     for (const struct ir_stmt *stmt = pairs->body; value && stmt; stmt = stmt->next) {
+        struct ir_stmt alone = *stmt;
+        alone.next = NULL;
         used |= stmt == use;
-        if (stmt->kind == IR_STORE && stmt->access.buffer == expr->access.buffer &&
+        if (cuda_uses_of(&alone, expr->access.buffer).stores &&
             (!used || cuda_uses_of(stmt->next, expr->access.buffer).loads))
             return false;
     }
