@@ -79,6 +79,8 @@ expect 3 'index out of range' kernels.akg gather 'x=[5,6,7]' 'index=[2,3]'
 stdout_empty
 expect 3 'index out of range, interpreter' kernels.akg gather 'x=[5,6,7]' 'index=[2,3]' --backend interp
 expect 3 'None for a tensor that is needed' square.akg x=None
+expect 3 'no tensor for a variadic parameter of the library' std:concat axis=0
+stderr_has 'error: assertion failed: concat needs at least one tensor [AKG0420]'
 
 printf 'def (x):\n    return x\n' >broken.akg
 expect 1 'a broken program' broken.akg 'x=[1]'
