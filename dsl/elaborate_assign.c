@@ -555,7 +555,8 @@ static void elaborate_assign_value(struct elaborator *e, const struct ast_expr *
     if (target->kind == AST_TUPLE || target->kind == AST_LIST_DISPLAY) {
         if (value.kind == VALUE_ERROR)
             value.count = -1;
-        else if (value.kind != VALUE_TUPLE || value.count != target->count)
+        else if ((value.kind != VALUE_TUPLE || value.count != target->count) &&
+                 !elaborate_refuse_rank(e, &value, target->count, false, span))
             elaborate_error(e, MSG_UNPACK_COUNT, span,
                             value.kind == VALUE_TUPLE
                                 ? elaborate_counted(e, value.count, "value is", "values are")

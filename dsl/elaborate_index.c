@@ -8,12 +8,54 @@
 
 struct value elaborate_shape_of(struct elaborator *e, struct ir_buffer *buffer)
 {
-    struct value shape = {.kind = VALUE_TUPLE, .count = buffer->rank};
+    struct value shape = {.kind = VALUE_TUPLE, .count = buffer->rank, .buffer = buffer};
 
     shape.items = arena_array(e->arena, struct value, buffer->rank + 1);
     for (int i = 0; i < buffer->rank; i++)
         shape.items[i] = value_extent(expr_copy(e, buffer->shape[i]));
     return shape;
+}
+
+/* The axes that the text gives the parameter whose tensor it is, -1 where any will do. False where the tensor
+ * is none of the call, or has as many. */
+static bool elaborate_misranked(const struct elaborator *e, const struct ir_buffer *buffer, int *rank)
+{
+    int parameter;
+
+    if (e->general || !buffer || buffer->role != IR_INPUT || buffer->index >= e->input_parameter.count)
+        return false;
+    parameter = e->input_parameter.items[buffer->index];
+    if (e->function->parameters[parameter].variadic || e->function->parameters[parameter].tuple)
+        return false;
+    *rank = e->function->signature ? e->function->signature->ranks[parameter] : -1;
+    return *rank != buffer->rank;
+}
+
+/* All that follows from a wrong number of axes would be told at each use. */
+static void elaborate_give_up(struct elaborator *e)
+{
+    e->misranked = true;
+    for (struct frame *frame = e->frame; frame; frame = frame->caller)
+        frame->done = true;
+}
+
+bool elaborate_refuse_rank(struct elaborator *e, const struct value *shape, int64_t count, bool least,
+                           struct span span)
+{
+    const struct ir_buffer *buffer = shape->buffer;
+    int rank;
+
+    if (shape->kind != VALUE_TUPLE || !elaborate_misranked(e, buffer, &rank))
+        return false;
+    if (!e->misranked) {
+        const char *takes = elaborate_number(e, rank < 0 || (least && rank < count) ? count : rank);
+        if (least && rank < count)
+            takes = arena_format(e->arena, "%s or more", takes);
+        elaborate_error(e, MSG_CALL_RANK, span, buffer->name,
+                        elaborate_counted(e, buffer->rank, "axis", "axes"), takes);
+        elaborate_give_up(e);
+    }
+    return true;
 }
 
 /* How many elements a tensor has. */
@@ -217,6 +259,8 @@ static struct value elaborate_tuple_item(struct elaborator *e, struct value tupl
         return value_error();
     }
     if (at < -tuple.count || at >= tuple.count) {
+        if (elaborate_refuse_rank(e, &tuple, at < 0 ? -at : at + 1, true, item->span))
+            return value_error();
         struct diagnostic_entry *message = elaborate_error(
             e, MSG_TUPLE_INDEX, item->span, elaborate_number(e, at), elaborate_number(e, tuple.count));
         if (tuple.count)
@@ -365,7 +409,7 @@ struct ir_expr **elaborate_indices(struct elaborator *e, struct ir_buffer *buffe
 {
     struct index_list list = {.count = 0};
     struct ir_expr **indices;
-    int slices = 0, number = 0;
+    int slices = 0, number = 0, rank;
 
     for (int i = 0; i < subscript->count; i++)
         slices += subscript->items[i]->kind == AST_SLICE;
@@ -381,6 +425,8 @@ struct ir_expr **elaborate_indices(struct elaborator *e, struct ir_buffer *buffe
         if (!elaborate_push_index(e, &list, buffer, elaborate_expr(e, item), item->span))
             return NULL;
     }
+    if (list.count != buffer->rank && e->misranked)
+        return NULL;
     if (list.count != buffer->rank) {
         struct diagnostic_entry *message =
             elaborate_error(e, MSG_RANK_MISMATCH, subscript->span, buffer->name,
@@ -390,6 +436,8 @@ struct ir_expr **elaborate_indices(struct elaborator *e, struct ir_buffer *buffe
             diagnostic_note(message, "help: its one element is %s[()]", buffer->name);
         else
             diagnostic_note(message, "help: give one index for each axis");
+        if (elaborate_misranked(e, buffer, &rank))
+            elaborate_give_up(e);
         return NULL;
     }
     indices = arena_array(e->arena, struct ir_expr *, list.count + 1);

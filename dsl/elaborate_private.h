@@ -44,7 +44,7 @@ struct value {
     struct value *items; /* TUPLE */
     int count;
     akg_dtype type;           /* DTYPE */
-    struct ir_buffer *buffer; /* TENSOR */
+    struct ir_buffer *buffer; /* TENSOR; TUPLE: of which it is the shape, or a place in it, else NULL */
     bool is_large;            /* INT constant past int64 (bits of an uint64) */
     bool is_given; /* INT: an attribute or extent that is compiled in is part of it, so it behaves as one that
                       is not: what does not fit a dtype wraps, a division by zero stops the kernel when it is
@@ -120,6 +120,7 @@ struct elaborator {
     const struct elaborate_calls *calls; /* not NULL: a graph function, call by call */
     bool decides;                        /* by extents and floats too: expr_decide is at it */
     bool stopped;                        /* the owner of the calls wants no more */
+    bool misranked;                      /* a tensor of the call has other axes than the text uses: told */
     int *attribute_parameter;            /* attribute symbol index -> parameter index */
     LIST(int) input_parameter;           /* buffer index of an input -> parameter index */
     int loops;                           /* around the statement, in all copies */
@@ -244,6 +245,11 @@ struct value elaborate_subscript(struct elaborator *e, const struct ast_expr *ex
 bool elaborate_refuse_chain(struct elaborator *e, const struct ast_expr *expr);
 struct value elaborate_member(struct elaborator *e, const struct ast_expr *expr);
 struct value elaborate_shape_of(struct elaborator *e, struct ir_buffer *buffer);
+/* Where the text uses `count` axes (or more, where that is the `least`) of a tensor whose shape it is, and
+ * that of the call has others: says so, once for all, and gives up the rest. False: none of the call is at
+ * fault. */
+bool elaborate_refuse_rank(struct elaborator *e, const struct value *shape, int64_t count, bool least,
+                           struct span span);
 struct value elaborate_call(struct elaborator *e, const struct ast_expr *expr);
 /* The message that copies of bodies are too many. */
 void elaborate_refuse_copies(struct elaborator *e, struct span span);

@@ -147,7 +147,8 @@ static void elaborate_bind_loop(struct elaborator *e, const struct ast_expr *tar
         return;
     }
     if (value.kind != VALUE_TUPLE || value.count != target->count) {
-        if (value.kind != VALUE_ERROR)
+        if (value.kind != VALUE_ERROR &&
+            !elaborate_refuse_rank(e, &value, target->count, false, target->span))
             elaborate_error(
                 e, MSG_UNPACK_COUNT, target->span,
                 elaborate_counted(e, value.kind == VALUE_TUPLE ? value.count : 1, "value is", "values are"),
@@ -318,6 +319,7 @@ static void elaborate_for_grid(struct elaborator *e, const struct ast_stmt *stmt
         return;
     }
     tuple.count = shape.count;
+    tuple.buffer = shape.buffer;
     tuple.items = arena_array(e->arena, struct value, shape.count + 1);
     for (int i = 0; i < shape.count; i++) {
         struct ir_expr *high = value_index(e, shape.items[i], call->items[0]->span);
