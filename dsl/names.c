@@ -108,6 +108,11 @@ static void names_refuse_unknown(struct names *names, const struct ast_expr *exp
     } else if (output) {
         diagnostic_note(message, "help: did you mean the output '%s', declared on line %d?", output->name,
                         output->span.line);
+    } else if (expr == names->stored) {
+        diagnostic_note(message,
+                        "help: make it first: %s = output_tensor(shape, dtype), or allocate(shape, dtype) "
+                        "where it is not returned",
+                        expr->text);
     } else if (names->annotates) {
         diagnostic_note(message,
                         "help: an extent is computed from those that parameters bind by name: a: T[%s]; "
@@ -399,9 +404,9 @@ static void names_assign(struct names *names, struct ast_stmt *stmt, struct ast_
             names_assign(names, stmt, target->items[i], true);
         return;
     case AST_SUBSCRIPT:
-        names->written = target->a;
+        names->written = names->stored = target->a;
         names_expr(names, target);
-        names->written = NULL;
+        names->written = names->stored = NULL;
         return;
     default:
         message = diagnostic_add(names->diagnostics, MSG_ASSIGN_TARGET, target->span);

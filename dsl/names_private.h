@@ -35,6 +35,7 @@ struct names {
     int loops;                      /* loops around the statement */
     int executed;                   /* run-time loops and conditions around it */
     const struct ast_expr *written; /* the name that the statement writes to or returns */
+    const struct ast_expr *stored;  /* the name whose elements it writes */
     int parts, levels;              /* of the constants in the value of a constant */
     bool annotates;                 /* what is resolved stands in the shape of a parameter */
     const struct ast_expr *called;  /* the name that is called */
