@@ -535,9 +535,10 @@ AKG_API akg_status akg_kernel_cost(akg_kernel *kernel, const akg_argument *argum
  * optimisation, and
  *     int akg_plain_run(void *const *tensors, long repeats);
  * which calls it for the extents and numbers of these arguments. `tensors` are the data of the tensors among
- * them, in the order of the parameters, then of the outputs, all contiguous; it answers 1 without memory for
- * temporaries. Nothing is tested in it: the call must be one that akg_kernel_call takes. *text is freed
- * with akg_free. Errors as of akg_kernel_call; and, with a message, tensors that are not contiguous.
+ * them, in the order of the parameters, then of the outputs, all contiguous (an input may be broadcast: what
+ * it repeats is there once); it answers 1 without memory for temporaries. Nothing is tested in it: the call
+ * must be one that akg_kernel_call takes. *text is freed with akg_free. Errors as of akg_kernel_call; and,
+ * with a message, tensors that are not contiguous, and numbers in the place of tensors.
  */
 AKG_API akg_status akg_kernel_plain_c(akg_kernel *kernel, const akg_argument *arguments,
                                       size_t argument_count, char **text, akg_diagnostics **diagnostics);

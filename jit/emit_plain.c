@@ -398,48 +398,83 @@ static void emit_head(struct plain *plain, struct text *out)
             text_format(out, "%s\n", helpers[k]);
 }
 
-static bool is_contiguous(const struct ir_kernel *kernel, struct text *complaint)
+/* Whether the tensor is contiguous but for axes along which it repeats one element: those are marked. */
+static bool is_dense(const struct ir_buffer *buffer, const int64_t *strides, const int64_t *dims,
+                     const union jit_scalar *scalars, bool *repeated)
 {
-    for (int k = 0; k < kernel->buffers.count; k++)
-        if (!kernel->buffers.items[k]->contiguous) {
-            text_format(complaint, "'%s' is not contiguous", kernel->buffers.items[k]->name);
+    int64_t expected = 1;
+    if (buffer->role != IR_INPUT || !strides)
+        return false;
+    for (int k = buffer->rank - 1; k >= 0; k--) {
+        union dtype_value extent;
+        if (!scalar_evaluate(buffer->shape[k], dims, scalars, &extent))
             return false;
-        }
+        repeated[k] = extent.i != 1 && strides[k] == 0;
+        if (extent.i == 1 || repeated[k])
+            continue;
+        if (strides[k] != expected)
+            return false;
+        expected *= extent.i; /* no more than its tensor holds */
+    }
     return true;
 }
 
+static bool all_dense(const struct plain *plain, const int64_t *dims, const union jit_scalar *scalars,
+                      const int64_t *const *strides, struct text *complaint)
+{
+    for (int k = 0; k < plain->kernel->buffers.count; k++) {
+        const struct ir_buffer *buffer = plain->kernel->buffers.items[k];
+        if (buffer->contiguous ||
+            is_dense(buffer, strides ? strides[k] : NULL, dims, scalars, plain->repeated[k]))
+            continue;
+        text_format(complaint, "'%s' is not contiguous", buffer->name);
+        return false;
+    }
+    return true;
+}
+
+static void emit_file(struct plain *plain, const int64_t *dims, const union jit_scalar *scalars,
+                      struct text *out)
+{
+    const struct ir_kernel *kernel = plain->kernel;
+    plain->symbols = arena_array(&plain->arena, const char *, kernel->slot_count + 1);
+    plain->nonnegative = arena_array(&plain->arena, bool, kernel->slot_count + 1);
+    plain->used = arena_array(&plain->arena, bool, kernel->slot_count + 1);
+    plain->buffers = arena_array(&plain->arena, const char *, kernel->buffers.count + 1);
+    plain->used_buffers = arena_array(&plain->arena, bool, kernel->buffers.count + 1);
+    name_all(plain);
+    emit_function(plain);
+    text_char(plain->out, '\n');
+    emit_values(plain, dims, scalars);
+    text_char(plain->out, '\n');
+    emit_run(plain, dims, scalars);
+    emit_head(plain, out);
+    text_append(out, plain->out->data, plain->out->length);
+}
+
 bool emit_plain(struct text *out, const struct ir_kernel *kernel, const int64_t *dims,
-                const union jit_scalar *scalars, struct text *complaint)
+                const union jit_scalar *scalars, const int64_t *const *strides, struct text *complaint)
 {
     struct text body;
     struct plain plain = {.kernel = kernel, .out = &body};
     jmp_buf escape;
+    volatile bool dense = true;
 
-    if (!is_contiguous(kernel, complaint))
-        return false;
     text_init(&body);
     text_init(&plain.function);
     arena_init(&plain.arena, &escape);
     if (setjmp(escape)) {
         out->failed = true;
     } else {
-        plain.symbols = arena_array(&plain.arena, const char *, kernel->slot_count + 1);
-        plain.nonnegative = arena_array(&plain.arena, bool, kernel->slot_count + 1);
-        plain.used = arena_array(&plain.arena, bool, kernel->slot_count + 1);
-        plain.buffers = arena_array(&plain.arena, const char *, kernel->buffers.count + 1);
-        plain.used_buffers = arena_array(&plain.arena, bool, kernel->buffers.count + 1);
-        name_all(&plain);
-        emit_function(&plain);
-        text_char(&body, '\n');
-        emit_values(&plain, dims, scalars);
-        text_char(&body, '\n');
-        emit_run(&plain, dims, scalars);
-        emit_head(&plain, out);
-        text_append(out, body.data, body.length);
+        plain.repeated =
+            arena_allocate(&plain.arena, sizeof *plain.repeated * (size_t)(kernel->buffers.count + 1));
+        dense = all_dense(&plain, dims, scalars, strides, complaint);
+        if (dense)
+            emit_file(&plain, dims, scalars, out);
         out->failed |= body.failed;
     }
     text_free(&body);
     text_free(&plain.function);
     arena_free(&plain.arena);
-    return true;
+    return dense;
 }

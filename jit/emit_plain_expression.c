@@ -119,14 +119,17 @@ const char *plain_access(struct plain *plain, const struct ir_access *access)
 {
     const struct ir_buffer *buffer = access->buffer;
     plain->used_buffers[buffer->index] = true;
-    const char *offset = buffer->rank ? plain_expr(plain, access->indices[0], PLAIN_SUM) : "0";
-    for (int k = 1; k < buffer->rank; k++) {
-        bool sum = k > 1 || strchr(offset, ' '); /* a product of sums needs parentheses */
-        offset = arena_format(&plain->arena, sum ? "(%s) * %s + %s" : "%s * %s + %s", offset,
-                              plain_expr(plain, buffer->shape[k], PLAIN_UNARY),
-                              plain_expr(plain, access->indices[k], PLAIN_SUM));
+    const char *offset = NULL;
+    for (int k = 0; k < buffer->rank; k++) {
+        if (plain->repeated[buffer->index][k])
+            continue;
+        const char *index = plain_expr(plain, access->indices[k], PLAIN_SUM);
+        bool sum = offset && strchr(offset, ' '); /* a product of sums needs parentheses */
+        offset = !offset ? index
+                         : arena_format(&plain->arena, sum ? "(%s) * %s + %s" : "%s * %s + %s", offset,
+                                        plain_expr(plain, buffer->shape[k], PLAIN_UNARY), index);
     }
-    return arena_format(&plain->arena, "%s[%s]", plain->buffers[buffer->index], offset);
+    return arena_format(&plain->arena, "%s[%s]", plain->buffers[buffer->index], offset ? offset : "0");
 }
 
 static const char *load_text(struct plain *plain, const struct ir_expr *expr)

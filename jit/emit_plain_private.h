@@ -42,6 +42,8 @@ struct plain {
     bool *used;           /* by slot: stands in the text */
     const char **buffers; /* by index */
     bool *used_buffers;
+    bool (*repeated)[AKG_MAX_RANK]; /* by index, of each axis: all along it is one element, which is there
+                                       once */
     bool helpers[PLAIN_HELPER_COUNT];
     int indent;
 };

@@ -118,6 +118,8 @@ static akg_status broadcast_take(struct broadcast *broadcast, struct call_bindin
         tensor = akg_tensor_retain(operand->as.tensor);
     else if ((status = broadcast_number(operand, common->dtype, common->device, &tensor)) != AKG_OK)
         return status;
+    else
+        broadcast->number = binding->kernel->function->parameters[index].name;
     status = broadcast_view(tensor, common->rank, common->shape, &changed->as.tensor);
     akg_tensor_release(tensor);
     if (status == AKG_OK) {

@@ -10,6 +10,7 @@
 struct broadcast {
     akg_argument *arguments; /* per parameter; NULL: nothing had to be changed */
     size_t count;
+    const char *number; /* a parameter that was given one where a tensor belongs, or NULL */
 };
 
 /*

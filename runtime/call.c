@@ -144,13 +144,20 @@ static akg_status run_count(const struct call_run *run, struct cost *cost)
     return cost_count(run->instance->kernel, run->dims, run->scalars, cost) ? AKG_OK : AKG_ERROR_MEMORY;
 }
 
-static akg_status run_print(struct call_run *run, struct text *text)
+/* `number`: a parameter of a @broadcast function that was given one, which is none of the tensors that the C
+ * takes; or NULL. */
+static akg_status run_print(struct call_run *run, const char *number, struct text *text)
 {
+    const struct ir_kernel *kernel = run->instance->kernel;
     struct text complaint;
     akg_status status = AKG_OK;
 
     text_init(&complaint);
-    if (!emit_plain(text, run->instance->kernel, run->dims, run->scalars, &complaint)) {
+    for (int k = 0; k < kernel->buffers.count; k++)
+        run->strides[k] = run->tensors[k] ? tensor_strides(run->tensors[k]) : NULL;
+    if (number)
+        text_format(&complaint, "'%s' is a number, not a tensor", number);
+    if (number || !emit_plain(text, kernel, run->dims, run->scalars, run->strides, &complaint)) {
         diagnostic_add(call_list(run->messages), MSG_PLAIN_C, run->kernel->function->span,
                        run->kernel->function->name, complaint.data ? complaint.data : "");
         status = AKG_ERROR_CALL;
@@ -178,7 +185,7 @@ static akg_status call_execute(struct call *call, const akg_argument *arguments,
     call_run_take_arguments(&run, &call->binding);
     if (call_run_check_results(&run) && call_run_check_shapes(&run) && call_run_check_preconditions(&run))
         status = call->cost    ? run_count(&run, call->cost)
-                 : call->text  ? run_print(&run, call->text)
+                 : call->text  ? run_print(&run, call->broadcast.number, call->text)
                  : call->infer ? run_describe(&run, outputs)
                                : call_run_all(&run, outputs);
     if (status == AKG_OK && call->routed && !call->broadcast.arguments)
@@ -225,7 +232,7 @@ akg_status call_start(struct call *call, akg_kernel *kernel, const akg_argument 
     akg_status status = call_begin(&call->binding, kernel) ? AKG_OK : AKG_ERROR_MEMORY;
 
     call->messages = (struct call_messages){&kernel->module->source, NULL};
-    call->broadcast = (struct broadcast){NULL, 0};
+    call->broadcast = (struct broadcast){.count = 0};
     call->instance = NULL;
     call->backend = options && options->backend ? options->backend : kernel->module->backend;
     call->trust_indices = options && options->trust_indices;

@@ -73,9 +73,10 @@ expect 0 'a damaged memory' bench square.akg square 'x=randn(10)' --seconds 0.01
 if command -v gcc >/dev/null; then
     AKG_CC=gcc
     export AKG_CC
-    for call in 'square x=randn(1000)' 'shift x=randn(100)' 'pick index=[2,0,1] xs=randn(3) xs=randn(3)'; do
+    for call in 'square.akg square x=randn(1000)' 'square.akg shift x=randn(100)' 'square.akg pick index=[2,0,1] xs=randn(3) xs=randn(3)' \
+        'std:add a=randn(5,1) b=randn(3,1,4)' 'std:multiply a=randn(5,4) b=2.5'; do
         # shellcheck disable=SC2086
-        expect 0 "twin of $call" bench square.akg $call --vs cc --seconds 0.01 --json b.json
+        expect 0 "twin of $call" bench $call --vs cc --seconds 0.01 --json b.json
         stdout_has 'cc gcc / instant: '
         grep -q '"compilers": \["gcc"\]' b.json && pass "$what: the compiler" || fail 'the report names no compiler'
         if grep -q 'differ by' stdout; then fail 'the results differ'; else pass "$what: results agree"; fi

@@ -98,7 +98,7 @@ static void compile_plain(struct compiling *job)
                                ? decode_pick(&job->decoder, 2)
                                : decode_number(&job->decoder, decode_pick(&job->decoder, 5));
     cost_count(job->kernel, dims, scalars, &cost);
-    emit_plain(&job->text, job->kernel, dims, scalars, &job->complaint);
+    emit_plain(&job->text, job->kernel, dims, scalars, NULL, &job->complaint);
 }
 
 static void compile_stage(struct compiling *job, enum compile_stage stage)
