@@ -17,7 +17,7 @@
  */
 #include "pass.h"
 
-enum { DEEPEST = 100, STATEMENTS = 40 };
+enum { DEEPEST = 100, STATEMENTS = 40, LARGEST = 1 << 20 };
 
 /* A loop that accumulates, and the store behind. */
 struct columns {
@@ -25,6 +25,7 @@ struct columns {
     struct ir_stmt *loop, *store;
     int along, across;     /* loads that lie along the columns, and others that move with them */
     int own, others;       /* loads of what is stored, and of others of its tensor */
+    int64_t step;          /* of the elements */
     struct ir_buffer *row; /* NULL: there is none yet */
 };
 
@@ -55,21 +56,21 @@ static bool find_store(struct columns *columns)
 }
 
 /* Whether the elements lie apart so that a nest does not store them (vector_stream.c). */
-static bool lies_apart(const struct columns *columns)
+static bool lies_apart(struct columns *columns)
 {
     const struct ir_access *access = &columns->store->access;
     int last = access->buffer->rank - 1, size = dtype_table[access->buffer->dtype].size;
-    int64_t widest = size < 4 ? 1 : columns->pass->target == X86_TARGET_AVX512 ? 4 : 2, step = 0;
+    int64_t widest = size < 4 ? 1 : columns->pass->target == X86_TARGET_AVX512 ? 4 : 2;
 
     for (int axis = 0; axis <= last; axis++) {
         struct pass_affine sum;
         if (!pass_affine_of(access->indices[axis], &sum))
             return false;
-        step = pass_affine_coefficient(&sum, columns->loop->symbol);
-        if (axis < last && step)
+        columns->step = pass_affine_coefficient(&sum, columns->loop->symbol);
+        if (axis < last && columns->step)
             return false;
     }
-    return access->buffer->dtype != AKG_BOOL && (step > widest || step < -1);
+    return access->buffer->dtype != AKG_BOOL && columns->step > widest && columns->step <= LARGEST;
 }
 
 static bool note_load(struct ir_expr *expr, void *context)
@@ -101,8 +102,8 @@ static bool is_candidate(struct columns *columns)
     const struct ir_stmt *loop = columns->loop;
 
     if (loop->kind != IR_FOR || loop->hint || loop->step != 1 || !find_store(columns) ||
-        !columns->store->access.buffer->rank || !lies_apart(columns) || !pass_is_of_call(loop->low) ||
-        !pass_is_of_call(loop->high))
+        !columns->store->access.buffer->rank || !lies_apart(columns) || !pass_is_pure(loop->low) ||
+        !pass_is_pure(loop->high))
         return false;
     for (int axis = 0; axis < columns->store->access.buffer->rank; axis++)
         if (!ir_expr_walk(columns->store->access.indices[axis], is_of_outside, columns))
@@ -123,14 +124,28 @@ static struct ir_expr *distance(struct columns *columns, struct ir_expr *to)
     return ir_operation(columns->pass->kernel, OP_SUB, to, pass_copy(columns->pass, low), NULL);
 }
 
-static void add_row(struct columns *columns)
+/* As long as there are elements with the step between them, where loops around move the bounds. */
+static struct ir_expr *extent_of_row(struct columns *columns)
 {
     struct ir_kernel *kernel = columns->pass->kernel;
-    struct ir_expr *extent = distance(columns, pass_copy(columns->pass, columns->loop->high));
+    const struct ir_buffer *stored = columns->store->access.buffer;
 
-    columns->row = ir_buffer_new(kernel, "row", IR_TEMPORARY, columns->store->access.buffer->dtype, 1);
+    if (pass_is_of_call(columns->loop->low) && pass_is_of_call(columns->loop->high))
+        return ir_operation(kernel, OP_MAX, ir_integer(kernel, AKG_INT64, 0),
+                            distance(columns, pass_copy(columns->pass, columns->loop->high)), NULL);
+    struct ir_expr *all =
+        ir_operation(kernel, OP_ADD, pass_copy(columns->pass, stored->shape[stored->rank - 1]),
+                     ir_integer(kernel, AKG_INT64, columns->step - 1), NULL);
+    return ir_operation(kernel, OP_FLOORDIV, all, ir_integer(kernel, AKG_INT64, columns->step), NULL);
+}
+
+static void add_row(struct columns *columns)
+{
+    const struct ir_buffer *stored = columns->store->access.buffer;
+
+    columns->row = ir_buffer_new(columns->pass->kernel, "row", IR_TEMPORARY, stored->dtype, 1);
     columns->row->span = columns->loop->span;
-    columns->row->shape[0] = ir_operation(kernel, OP_MAX, ir_integer(kernel, AKG_INT64, 0), extent, NULL);
+    columns->row->shape[0] = extent_of_row(columns);
 }
 
 /* What the row has for the iteration. */

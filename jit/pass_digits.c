@@ -20,27 +20,40 @@ enum { MOST = 8 /* of a divisor */, STATEMENTS = 60 /* of all copies */, FACTOR 
 
 /* ---- quotients of sums ----------------------------------------------------------------------- */
 
-static bool is_small_constant(const struct ir_expr *expr)
+static bool divides_by(const struct ir_expr *expr, int64_t most)
 {
-    return expr->kind == IR_INTEGER && expr->integer >= 2 && expr->integer <= MOST;
+    return expr->kind == IR_OPERATION && expr->dtype == AKG_INT64 &&
+           (expr->operation == OP_FLOORDIV || expr->operation == OP_MOD) &&
+           expr->operands[1]->kind == IR_INTEGER && expr->operands[1]->integer >= 2 &&
+           expr->operands[1]->integer <= most;
 }
 
 static bool is_division(const struct ir_expr *expr)
 {
-    return expr->kind == IR_OPERATION && expr->dtype == AKG_INT64 &&
-           (expr->operation == OP_FLOORDIV || expr->operation == OP_MOD) &&
-           is_small_constant(expr->operands[1]);
+    return divides_by(expr, MOST);
+}
+
+static bool is_plain_sum(const struct pass_affine *affine);
+
+/* A loop's variable or an extent, or the name of a quotient of a plain sum. */
+static bool is_plain_symbol(const struct ir_symbol *symbol)
+{
+    const struct ir_expr *value = symbol->kind == IR_SYMBOL_LET ? symbol->value : NULL;
+    struct pass_affine dividend;
+
+    return symbol->kind == IR_SYMBOL_LOOP || symbol->kind == IR_SYMBOL_DIM ||
+           (value && value->kind == IR_OPERATION && value->operation == OP_FLOORDIV &&
+            value->operands[1]->kind == IR_INTEGER && value->operands[1]->integer > 0 &&
+            pass_affine_of(value->operands[0], &dividend) && is_plain_sum(&dividend));
 }
 
 /* A sum that no extent makes leave 64 bits. */
 static bool is_plain_sum(const struct pass_affine *affine)
 {
-    for (int k = 0; k < affine->count; k++) {
-        enum ir_symbol_kind kind = affine->terms[k].symbol->kind;
-        if ((kind != IR_SYMBOL_LOOP && kind != IR_SYMBOL_DIM) || affine->terms[k].coefficient > FACTOR ||
+    for (int k = 0; k < affine->count; k++)
+        if (!is_plain_symbol(affine->terms[k].symbol) || affine->terms[k].coefficient > FACTOR ||
             affine->terms[k].coefficient < -FACTOR)
             return false;
-    }
     return affine->constant <= FACTOR && affine->constant >= -FACTOR;
 }
 
@@ -83,7 +96,7 @@ struct ir_expr *pass_quotient(struct pass *pass, struct ir_expr *expr)
 {
     struct pass_affine affine;
     int multiples = 0;
-    if (!is_division(expr))
+    if (!divides_by(expr, FACTOR))
         return expr;
     int64_t divisor = expr->operands[1]->integer;
     if (!pass_affine_of(expr->operands[0], &affine) || !is_plain_sum(&affine))
@@ -110,7 +123,7 @@ static struct ir_expr *rewrite(struct pass *pass, struct ir_expr *expr, void *co
         return expr;
     for (int k = 0; k < expr->count; k++)
         expr->operands[k] = rewrite(pass, expr->operands[k], context);
-    struct ir_expr *result = pass_quotient(pass, expr);
+    struct ir_expr *result = is_division(expr) ? pass_quotient(pass, expr) : expr;
     if (result != expr)
         result->span = expr->span;
     return result;

@@ -9,20 +9,27 @@
  *     for a in 0, N // 2: for b in 0, K // 2: ... x[a - b]                         i = 2 a + 1, p = 2 b + 1
  *
  * so that a transposed convolution, which asks such a thing of each axis, is as many convolutions as the step
- * has phases. Consumes loops of step 1 from a constant on, in which nothing may stop, for messages tell their
- * variables: a *thin* loop holds nothing but an if with that condition, perhaps in further loops and ifs. The
- * order of its iterations stays. A sum is taken apart only where ranges say that it stays far inside of
- * int64. Loops around are parted only where all that the congruence hangs on is a multiple of the divisor
- * then.
+ * has phases. Where these would be too many, the remainder is a loop of its own:
+ *
+ *     for r in 0, 9: for a in 0, (N + 8 - r) // 9: for b in 0, (K + 8 - r) // 9: ... x[a - b]   i = 9 a + r
+ *
+ * Thin loops of what may not be parted step from the first iteration on that fulfils the congruence. Consumes
+ * loops of step 1 from a constant on, in which nothing may stop, for messages tell their variables: a *thin*
+ * loop holds nothing but an if with that condition, perhaps in further loops and ifs. The order of its
+ * iterations stays. A sum is taken apart only where ranges say that it stays far inside of int64. Loops
+ * around are parted only where all that the congruence hangs on is a multiple of the divisor then, or a
+ * remainder.
  */
 #include "pass.h"
 
 enum {
-    MOST_DIVISOR = 8,
+    MOST_DIVISOR = 4,  /* of loops that are copied for each remainder, */
+    MOST_COUNTED = 64, /* and of those that go through them in a loop: few iterations would be left of each */
     NESTED = 16,
+    REMAINDERS = 16,  /* loops over them */
     STATEMENTS = 120, /* of all copies of a nest, */
     MOST = 240,       /* and what all of a kernel have more than it had */
-    COPIES = 16,
+    COPIES = 4,
     DEEPEST = 100,
     FACTOR = 1 << 20,
     BITS = 60 /* of what is computed with */
@@ -32,6 +39,11 @@ struct phases {
     struct pass *pass;
     struct pass_ranges around; /* of the loops around what is looked at */
     int left;                  /* statements */
+    struct {
+        const struct ir_symbol *symbol; /* of a loop over them */
+        int64_t divisor;
+    } remainders[REMAINDERS];
+    int remainder_count;
     bool changed;
 };
 
@@ -61,7 +73,7 @@ static bool is_remainder(const struct ir_expr *expr)
 {
     return expr->kind == IR_OPERATION && expr->operation == OP_MOD && expr->dtype == AKG_INT64 &&
            expr->operands[1]->kind == IR_INTEGER && expr->operands[1]->integer >= 2 &&
-           expr->operands[1]->integer <= MOST_DIVISOR;
+           expr->operands[1]->integer <= FACTOR;
 }
 
 /* `is_not`: whether the opposite holds where the if is entered. */
@@ -161,7 +173,63 @@ static bool find_congruence(struct phases *phases, const struct ir_stmt *loop, i
 
 /* ---- another variable ----------------------------------------------------------------------------- */
 
-/* Puts what the notes of symbols say in their place, and takes quotients apart. */
+/* The terms with coefficients above 0, divided by `by`, or the others with the opposite sign. */
+static struct ir_expr *side_of(struct phases *phases, const struct pass_affine *sum, bool is_above,
+                               int64_t by)
+{
+    int64_t sign = is_above ? 1 : -1;
+    struct ir_expr *result = NULL;
+
+    for (int k = 0; k < sum->count; k++) {
+        int64_t factor = sign * (sum->terms[k].coefficient / by);
+        if (factor <= 0)
+            continue;
+        struct ir_expr *term = ir_symbol_use(phases->pass->kernel, (struct ir_symbol *)sum->terms[k].symbol);
+        term = factor == 1 ? term : combine(phases, OP_MUL, term, number(phases, factor));
+        result = result ? combine(phases, OP_ADD, result, term) : term;
+    }
+    int64_t constant = sign * (sum->constant / by);
+    if (!result || constant > 0)
+        result = !result ? number(phases, constant > 0 ? constant : 0)
+                         : combine(phases, OP_ADD, result, number(phases, constant));
+    return result;
+}
+
+/* A comparison of sums without what is on both sides, and without a factor; NULL: there is neither. */
+static struct ir_expr *compare_rests(struct phases *phases, const struct ir_expr *expr)
+{
+    struct pass_affine sum, other;
+    int64_t by = 0;
+
+    if (operation_table[expr->operation].rule != RULE_COMPARE ||
+        pass_bits_of(&phases->around, expr->operands[0]) > BITS ||
+        pass_bits_of(&phases->around, expr->operands[1]) > BITS || !pass_affine_of(expr->operands[0], &sum) ||
+        !pass_affine_of(expr->operands[1], &other))
+        return NULL;
+    int terms = sum.count + other.count;
+    if (!pass_affine_add(&sum, -1, &other))
+        return NULL;
+    for (int k = 0; k <= sum.count; k++) {
+        int64_t rest = k < sum.count ? sum.terms[k].coefficient : sum.constant;
+        if (rest > FACTOR || rest < -FACTOR)
+            return NULL;
+        for (rest = rest < 0 ? -rest : rest; rest;) {
+            int64_t next = by % rest;
+            by = rest;
+            rest = next;
+        }
+    }
+    if (sum.count == terms && by <= 1)
+        return NULL;
+    by = by ? by : 1;
+    struct ir_expr *result =
+        combine(phases, expr->operation, side_of(phases, &sum, true, by), side_of(phases, &sum, false, by));
+    result->span = expr->span;
+    return result;
+}
+
+/* Puts what the notes of symbols say in their place, takes quotients apart, and from both sides of
+ * comparisons what is the same. */
 static struct ir_expr *put_notes(struct pass *pass, struct ir_expr *expr, void *context)
 {
     struct phases *phases = context;
@@ -182,6 +250,8 @@ static struct ir_expr *put_notes(struct pass *pass, struct ir_expr *expr, void *
     bool divides = expr->operation == OP_FLOORDIV || expr->operation == OP_MOD;
     if (divides && pass_bits_of(&phases->around, expr) <= BITS)
         simpler = pass_quotient(pass, expr);
+    else if (!divides)
+        simpler = compare_rests(phases, expr);
     if (!simpler || simpler == expr)
         simpler = ir_fold(pass->kernel, expr->operation, operands);
     if (simpler && !simpler->span.line)
@@ -202,20 +272,25 @@ static void rewrite_block(struct phases *phases, struct ir_stmt *block, int dept
 
 /* The loop counts those of its iterations that begin with `first` and go on by `step`. The note of its old
  * variable, which it gives, is what that is. */
-static struct ir_symbol *count_anew(struct phases *phases, struct ir_stmt *loop, int64_t first, int64_t step)
+static struct ir_symbol *count_anew(struct phases *phases, struct ir_stmt *loop, struct ir_expr *first,
+                                    int64_t step)
 {
+    struct pass *pass = phases->pass;
     struct ir_symbol *old = loop->symbol;
-    struct ir_symbol *counter = ir_symbol_new(phases->pass->kernel, IR_SYMBOL_LOOP, old->name, AKG_INT64);
-    struct ir_expr *above = combine(phases, OP_ADD, loop->high, number(phases, step - 1 - first));
+    struct ir_symbol *counter = ir_symbol_new(pass->kernel, IR_SYMBOL_LOOP, old->name, AKG_INT64);
+    struct ir_expr *above = first->kind == IR_INTEGER
+                                ? number(phases, step - 1 - first->integer)
+                                : combine(phases, OP_SUB, number(phases, step - 1), pass_copy(pass, first));
 
+    above = combine(phases, OP_ADD, loop->high, above);
     counter->label = old->label ? old->label : old->name;
     counter->span = old->span;
     loop->symbol = counter;
     loop->low = number(phases, 0);
     loop->high = combine(phases, OP_FLOORDIV, above, number(phases, step));
     struct ir_expr *product =
-        combine(phases, OP_MUL, ir_symbol_use(phases->pass->kernel, counter), number(phases, step));
-    old->note = combine(phases, OP_ADD, product, number(phases, first));
+        combine(phases, OP_MUL, ir_symbol_use(pass->kernel, counter), number(phases, step));
+    old->note = combine(phases, OP_ADD, product, first);
     return old;
 }
 
@@ -263,16 +338,112 @@ static bool find_first(const struct ir_stmt *loop, const struct congruence *cong
     return true;
 }
 
-static bool thin_out(struct phases *phases, struct ir_stmt *loop)
-{
-    struct congruence congruence;
-    int64_t first = 0;
-    int count = 0;
+/* ---- thin loops that step ------------------------------------------------------------------------- */
 
-    while (find_congruence(phases, loop, count, &congruence) && !find_first(loop, &congruence, &first))
-        count++;
-    if (!find_congruence(phases, loop, count, &congruence) || pass_jumps(loop->body) ||
-        pass_block_may_stop(loop->body))
+static bool is_known_outside(const struct phases *phases, const struct ir_symbol *symbol)
+{
+    for (int k = 0; k < phases->around.count; k++)
+        if (phases->around.loops[k].symbol == symbol)
+            return true;
+    return symbol->kind == IR_SYMBOL_DIM;
+}
+
+/* The variable of a loop over remainders of that divisor, or of a lesser one. */
+static bool is_remainder_of(const struct phases *phases, const struct ir_symbol *symbol, int64_t divisor)
+{
+    for (int k = 0; k < phases->remainder_count; k++)
+        if (phases->remainders[k].symbol == symbol && phases->remainders[k].divisor <= divisor)
+            return true;
+    return false;
+}
+
+/* What is nearest to 0 of all that differ by multiples of the divisor. */
+static int64_t nearest(int64_t number, int64_t divisor)
+{
+    int64_t rest = (number % divisor + divisor) % divisor;
+
+    return 2 * rest > divisor ? rest - divisor : rest;
+}
+
+/* Times which the factor, to which the divisor is coprime, is 1 but for multiples. */
+static int64_t inverse_of(int64_t factor, int64_t divisor)
+{
+    int64_t inverse = 1, next = 0, a = nearest(factor, divisor), b = divisor;
+
+    while (b) {
+        int64_t quotient = a / b, rest = a - quotient * b, other = inverse - quotient * next;
+        a = b;
+        b = rest;
+        inverse = next;
+        next = other;
+    }
+    return nearest(a * inverse, divisor);
+}
+
+/* How far the first iteration for which the congruence holds is behind the loop's low end, before it is
+ * reduced; NULL: nobody can say outside of the loop. */
+static struct ir_expr *distance_of_first(struct phases *phases, const struct ir_stmt *loop,
+                                         const struct congruence *congruence, bool *is_reduced)
+{
+    const struct pass_affine *sum = &congruence->sum;
+    int64_t divisor = congruence->divisor, constant;
+    int64_t inverse = inverse_of(pass_affine_coefficient(sum, loop->symbol), divisor);
+    struct ir_expr *distance = NULL;
+
+    *is_reduced = false;
+    for (int k = 0; k < sum->count; k++) {
+        const struct ir_symbol *symbol = sum->terms[k].symbol;
+        int64_t factor = nearest(-inverse * (sum->terms[k].coefficient % divisor), divisor);
+        if (symbol == loop->symbol || factor == 0)
+            continue;
+        if (!is_known_outside(phases, symbol))
+            return NULL;
+        struct ir_expr *term = ir_symbol_use(phases->pass->kernel, (struct ir_symbol *)symbol);
+        *is_reduced = !distance && factor == 1 && is_remainder_of(phases, symbol, divisor);
+        term = factor == 1 ? term : combine(phases, OP_MUL, term, number(phases, factor));
+        distance = distance ? combine(phases, OP_ADD, distance, term) : term;
+    }
+    if (!distance)
+        return NULL;
+    constant = nearest(inverse * (congruence->rest - sum->constant % divisor) - loop->low->integer, divisor);
+    *is_reduced = *is_reduced && constant == 0;
+    return constant ? combine(phases, OP_ADD, distance, number(phases, constant)) : distance;
+}
+
+/* Where the loop is to begin: a number, or a scalar before it. NULL: it is no loop that steps. */
+static struct ir_expr *first_of_steps(struct phases *phases, struct ir_stmt *loop,
+                                      const struct congruence *congruence, struct ir_stmt **scalar)
+{
+    bool is_reduced;
+    struct ir_expr *first = distance_of_first(phases, loop, congruence, &is_reduced);
+
+    *scalar = NULL;
+    if (!first || pass_bits_of(&phases->around, first) > BITS)
+        return NULL;
+    if (!is_reduced) { /* a remainder, but as a sum: what is divided by the step comes out of it */
+        struct ir_expr *step = number(phases, congruence->divisor);
+        struct ir_expr *steps = combine(phases, OP_FLOORDIV, pass_copy(phases->pass, first), step);
+        *scalar = pass_declare(phases->pass, IR_SYMBOL_LET, "steps", steps, loop->span);
+        steps = ir_symbol_use(phases->pass->kernel, (*scalar)->symbol);
+        first = combine(phases, OP_SUB, first,
+                        combine(phases, OP_MUL, steps, number(phases, congruence->divisor)));
+    }
+    return loop->low->integer ? combine(phases, OP_ADD, first, pass_copy(phases->pass, loop->low)) : first;
+}
+
+static bool thin_out(struct phases *phases, struct ir_stmt **place)
+{
+    struct ir_stmt *loop = *place, *scalar = NULL;
+    struct congruence congruence;
+    struct ir_expr *first = NULL;
+    int64_t known;
+
+    for (int count = 0; !first && find_congruence(phases, loop, count, &congruence); count++)
+        if (find_first(loop, &congruence, &known))
+            first = number(phases, known);
+    for (int count = 0; !first && find_congruence(phases, loop, count, &congruence); count++)
+        first = first_of_steps(phases, loop, &congruence, &scalar);
+    if (!first || pass_jumps(loop->body) || pass_block_may_stop(loop->body))
         return false;
     drop(phases, &congruence);
     struct ir_symbol *old = count_anew(phases, loop, first, congruence.divisor);
@@ -280,19 +451,25 @@ static bool thin_out(struct phases *phases, struct ir_stmt *loop)
     rewrite_block(phases, loop->body, 0);
     phases->around.count -= is_known;
     old->note = NULL;
+    if (scalar) {
+        scalar->next = loop;
+        *place = scalar;
+    }
     phases->changed = true;
     return true;
 }
 
-static void thin_out_block(struct phases *phases, struct ir_stmt *block, int depth)
+static void thin_out_block(struct phases *phases, struct ir_stmt **place, int depth)
 {
-    for (struct ir_stmt *stmt = block; stmt && depth < DEEPEST; stmt = stmt->next) {
-        while (stmt->kind == IR_FOR && thin_out(phases, stmt))
-            continue;
+    for (; *place && depth < DEEPEST; place = &(*place)->next) {
+        while ((*place)->kind == IR_FOR && thin_out(phases, place))
+            while ((*place)->kind == IR_LET)
+                place = &(*place)->next;
+        struct ir_stmt *stmt = *place;
         bool is_known = stmt->kind == IR_FOR && pass_ranges_know(&phases->around, stmt);
-        thin_out_block(phases, stmt->body, depth + 1);
+        thin_out_block(phases, &stmt->body, depth + 1);
         phases->around.count -= is_known;
-        thin_out_block(phases, stmt->otherwise, depth + 1);
+        thin_out_block(phases, &stmt->otherwise, depth + 1);
     }
 }
 
@@ -303,8 +480,10 @@ static void thin_out_block(struct phases *phases, struct ir_stmt *block, int dep
 struct nest {
     struct ir_stmt *loops[NESTED];
     int64_t divisors[NESTED];
+    bool counts[NESTED];    /* remainders in a loop of their own */
     int depth, first, last; /* those that are parted, and what is between them */
     int copies;
+    bool parts; /* any */
 };
 
 static void find_nest(struct phases *phases, struct ir_stmt *loop, struct nest *nest)
@@ -321,7 +500,8 @@ static void find_nest(struct phases *phases, struct ir_stmt *loop, struct nest *
 
 /* Whether parting loops of the nest leaves nothing but multiples of the divisor beside the loop's variable.
  */
-static void want_parts(struct nest *nest, const struct ir_stmt *loop, const struct congruence *congruence)
+static void want_parts(const struct phases *phases, struct nest *nest, const struct ir_stmt *loop,
+                       const struct congruence *congruence)
 {
     int64_t divisors[NESTED];
 
@@ -330,11 +510,13 @@ static void want_parts(struct nest *nest, const struct ir_stmt *loop, const stru
     for (int k = 0; k < congruence->sum.count; k++) {
         const struct ir_symbol *symbol = congruence->sum.terms[k].symbol;
         int level = 0;
-        if (symbol == loop->symbol || congruence->sum.terms[k].coefficient % congruence->divisor == 0)
+        if (symbol == loop->symbol || congruence->sum.terms[k].coefficient % congruence->divisor == 0 ||
+            is_remainder_of(phases, symbol, FACTOR))
             continue;
         while (level < nest->depth && nest->loops[level]->symbol != symbol)
             level++;
-        if (level == nest->depth || !may_be_counted(nest->loops[level]) ||
+        if (level == nest->depth || congruence->divisor > MOST_COUNTED ||
+            !may_be_counted(nest->loops[level]) ||
             (divisors[level] && divisors[level] != congruence->divisor))
             return;
         divisors[level] = congruence->divisor;
@@ -348,7 +530,7 @@ static void find_parts(struct phases *phases, struct nest *nest, struct ir_stmt 
     for (struct ir_stmt *stmt = block; stmt && depth < DEEPEST; stmt = stmt->next) {
         struct congruence congruence;
         for (int k = 0; stmt->kind == IR_FOR && find_congruence(phases, stmt, k, &congruence); k++)
-            want_parts(nest, stmt, &congruence);
+            want_parts(phases, nest, stmt, &congruence);
         bool is_known = stmt->kind == IR_FOR && pass_ranges_know(&phases->around, stmt);
         find_parts(phases, nest, stmt->body, depth + 1);
         phases->around.count -= is_known;
@@ -368,24 +550,32 @@ static bool can_be_copied(struct ir_stmt *stmt, void *context)
 static void count_copies(struct nest *nest)
 {
     nest->copies = 1;
+    nest->parts = false;
     for (int k = 0; k < nest->depth; k++)
         if (nest->divisors[k]) {
+            nest->parts = true;
             nest->last = k;
-            if (nest->copies <= STATEMENTS)
+            if (!nest->counts[k] && nest->copies <= STATEMENTS)
                 nest->copies *= (int)nest->divisors[k];
         }
 }
 
-/* Leaves out outer loops until no more copies are left than there may be. */
+/* Remainders of outer loops are counted until no more copies are left than there may be. */
 static void spare_copies(const struct phases *phases, struct nest *nest, int statements)
 {
     int most = (phases->left < STATEMENTS ? phases->left : STATEMENTS) / (statements ? statements : 1);
 
+    for (int k = 0; k < nest->depth; k++)
+        nest->counts[k] = nest->divisors[k] > MOST_DIVISOR;
     count_copies(nest);
     for (int k = 0; k < nest->depth && (nest->copies > COPIES || nest->copies > most); k++) {
-        nest->divisors[k] = 0;
+        nest->counts[k] = true;
         count_copies(nest);
     }
+    for (int k = 0, count = phases->remainder_count; k < nest->depth; k++)
+        if (nest->counts[k] && nest->divisors[k] && ++count > REMAINDERS)
+            nest->divisors[k] = 0;
+    count_copies(nest);
 }
 
 /* Leaves out what stands outside of a loop that is not parallel. */
@@ -414,14 +604,49 @@ static bool choose_loops(struct phases *phases, struct nest *nest)
         if (!pass_is_pure(nest->loops[k]->high) || pass_bits_of(&phases->around, nest->loops[k]->high) > BITS)
             nest->divisors[k] = 0;
     count_copies(nest);
-    if (nest->copies == 1 || pass_block_may_stop(nest->loops[0]->body) ||
+    if (!nest->parts || pass_block_may_stop(nest->loops[0]->body) ||
         !ir_block_walk(nest->loops[0]->body, can_be_copied, &left))
         return false;
     spare_copies(phases, nest, STATEMENTS - left);
-    if (nest->copies > 1)
+    if (nest->parts)
         keep_parallel(phases->pass, nest);
     phases->left -= (STATEMENTS - left) * (nest->copies - 1);
-    return nest->copies > 1;
+    return nest->parts;
+}
+
+/* No more than there are iterations. */
+static struct ir_expr *remainders_there(struct phases *phases, const struct ir_stmt *loop)
+{
+    struct ir_expr *high = pass_copy(phases->pass, loop->high);
+
+    return loop->low->integer ? combine(phases, OP_SUB, high, pass_copy(phases->pass, loop->low)) : high;
+}
+
+/* The loop over remainders, around one over the iterations that have it; gives the note's symbol. */
+static struct ir_symbol *count_remainders(struct phases *phases, struct ir_stmt *loop, int64_t divisor)
+{
+    struct ir_kernel *kernel = phases->pass->kernel;
+    struct ir_symbol *old = loop->symbol;
+    struct ir_symbol *remainder = ir_symbol_new(kernel, IR_SYMBOL_LOOP, old->name, AKG_INT64);
+    struct ir_stmt *inside = ir_stmt_new(kernel, IR_FOR, loop->span);
+    struct ir_expr *first = ir_symbol_use(kernel, remainder);
+
+    remainder->label = old->label ? old->label : old->name;
+    remainder->span = old->span;
+    inside->symbol = old;
+    inside->low = loop->low;
+    inside->high = loop->high;
+    inside->step = 1;
+    inside->body = loop->body;
+    if (inside->low->integer)
+        first = combine(phases, OP_ADD, first, pass_copy(phases->pass, inside->low));
+    loop->symbol = remainder;
+    loop->low = number(phases, 0);
+    loop->high = combine(phases, OP_MIN, number(phases, divisor), remainders_there(phases, inside));
+    loop->body = inside;
+    phases->remainders[phases->remainder_count].symbol = remainder;
+    phases->remainders[phases->remainder_count++].divisor = divisor;
+    return count_anew(phases, inside, first, divisor);
 }
 
 /* One of the copies, with a remainder for each loop that is parted. */
@@ -433,9 +658,12 @@ static void make_part(struct phases *phases, const struct nest *nest, struct ir_
 
     for (int k = nest->first; k <= nest->last; k++) {
         int64_t divisor = nest->divisors[k];
-        if (divisor) {
+        if (divisor && nest->counts[k] && phases->remainder_count < REMAINDERS) {
+            parted[count++] = count_remainders(phases, loop, divisor);
+            loop = loop->body;
+        } else if (divisor && !nest->counts[k]) {
             int64_t first = loop->low->integer + remainders % divisor;
-            parted[count++] = count_anew(phases, loop, first, divisor);
+            parted[count++] = count_anew(phases, loop, number(phases, first), divisor);
             remainders /= (int)divisor;
         }
         loop = only_statement(loop->body);
@@ -511,7 +739,7 @@ bool pass_phases(struct pass *pass)
     if (ir_block_expressions(pass->kernel->body, is_other, NULL))
         return false;
     visit_block(&phases, pass->kernel->body, 0);
-    thin_out_block(&phases, pass->kernel->body, 0);
+    thin_out_block(&phases, &pass->kernel->body, 0);
     if (phases.changed)
         pass_simplify_block(pass, &pass->kernel->body);
     return phases.changed;

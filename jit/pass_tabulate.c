@@ -50,6 +50,67 @@ static int axis_of(const struct axes *axes, const struct ir_symbol *symbol)
     return -1;
 }
 
+static struct ir_expr *end_in_call(const struct tabulator *tabulator, const struct ir_expr *expr,
+                                   bool is_upper, int depth);
+
+/* Of a loop's variable that loops around the table's have. */
+static struct ir_expr *end_of_symbol(const struct tabulator *tabulator, const struct ir_symbol *symbol,
+                                     bool is_upper, int depth)
+{
+    struct ir_kernel *kernel = tabulator->pass->kernel;
+
+    if (symbol->kind == IR_SYMBOL_DIM)
+        return ir_symbol_use(kernel, (struct ir_symbol *)symbol);
+    if (symbol->kind == IR_SYMBOL_LET && symbol->value)
+        return end_in_call(tabulator, symbol->value, is_upper, depth + 1);
+    for (int k = 0; k < tabulator->count; k++) {
+        const struct ir_stmt *loop = tabulator->loops[k];
+        if (loop->symbol != symbol || loop->step != 1)
+            continue;
+        struct ir_expr *end = end_in_call(tabulator, is_upper ? loop->high : loop->low, is_upper, depth + 1);
+        return end && is_upper ? ir_operation(kernel, OP_SUB, end, ir_integer(kernel, AKG_INT64, 1), NULL)
+                               : end;
+    }
+    return NULL;
+}
+
+/* What the sum of dims and variables is at most, or at least, in the whole call; NULL: nobody knows. */
+static struct ir_expr *end_in_call(const struct tabulator *tabulator, const struct ir_expr *expr,
+                                   bool is_upper, int depth)
+{
+    enum { FACTOR = 1 << 20, DEPTH = 12 };
+    struct ir_kernel *kernel = tabulator->pass->kernel;
+    enum operation operation = expr->operation;
+
+    if (depth > DEPTH || expr->dtype != AKG_INT64)
+        return NULL;
+    if (expr->kind == IR_INTEGER)
+        return expr->integer <= FACTOR && expr->integer >= -FACTOR ? pass_copy(tabulator->pass, expr) : NULL;
+    if (expr->kind == IR_SYMBOL)
+        return end_of_symbol(tabulator, expr->symbol, is_upper, depth);
+    if (expr->kind != IR_OPERATION || expr->count != 2)
+        return NULL;
+    bool scales = operation == OP_MUL || operation == OP_FLOORDIV;
+    const struct ir_expr *by = expr->operands[1];
+    if ((!scales && operation != OP_ADD && operation != OP_SUB && operation != OP_MIN &&
+         operation != OP_MAX) ||
+        (scales && (by->kind != IR_INTEGER || (operation == OP_FLOORDIV && by->integer < 1))))
+        return NULL;
+    bool turns = operation == OP_MUL && by->integer < 0;
+    struct ir_expr *a = end_in_call(tabulator, expr->operands[0], is_upper != turns, depth + 1);
+    struct ir_expr *b = end_in_call(tabulator, by, is_upper != (operation == OP_SUB), depth + 1);
+    return a && b ? ir_operation(kernel, operation, a, b, NULL) : NULL;
+}
+
+/* Where the table ends along the loop: with it, or, where that hangs on loops around, where it ends at the
+ * latest. (What is loaded might not be there.) NULL: nobody knows before all loops. */
+static struct ir_expr *end_of_axis(const struct tabulator *tabulator, const struct ir_stmt *loop)
+{
+    if (pass_is_of_call(loop->high))
+        return pass_copy(tabulator->pass, loop->high);
+    return tabulator->only_functions ? NULL : end_in_call(tabulator, loop->high, true, 0);
+}
+
 static bool add_axis(const struct tabulator *tabulator, const struct ir_symbol *symbol, struct axes *axes)
 {
     int level = 0;
@@ -61,7 +122,7 @@ static bool add_axis(const struct tabulator *tabulator, const struct ir_symbol *
     if (level == tabulator->count || axes->count == AXES)
         return false;
     const struct ir_stmt *loop = tabulator->loops[level];
-    if (loop->step != 1 || !pass_is_of_call(loop->low) || !pass_is_of_call(loop->high))
+    if (loop->step != 1 || !pass_is_of_call(loop->low) || !end_of_axis(tabulator, loop))
         return false;
     axes->is_of_nest |= level >= tabulator->nest;
     axes->loops[axes->count++] = loop;
@@ -259,7 +320,7 @@ static struct ir_buffer *new_table(struct tabulator *tabulator, const struct axe
     buffer->span = span;
     for (int k = 0; k < axes->count; k++) {
         struct ir_expr *extent =
-            distance(kernel, pass_copy(pass, axes->loops[k]->low), pass_copy(pass, axes->loops[k]->high));
+            distance(kernel, pass_copy(pass, axes->loops[k]->low), end_of_axis(tabulator, axes->loops[k]));
         bool is_extent = (extent->kind == IR_SYMBOL && extent->symbol->kind == IR_SYMBOL_DIM) ||
                          (extent->kind == IR_INTEGER && extent->integer >= 0);
         buffer->shape[k] =
@@ -279,7 +340,7 @@ static struct ir_stmt *loops_around(struct tabulator *tabulator, const struct ax
         struct ir_stmt *loop = ir_stmt_new(tabulator->pass->kernel, IR_FOR, inside->span);
         loop->symbol = axes->fillers[k];
         loop->low = pass_copy(tabulator->pass, axes->loops[k]->low);
-        loop->high = pass_copy(tabulator->pass, axes->loops[k]->high);
+        loop->high = end_of_axis(tabulator, axes->loops[k]);
         loop->step = 1;
         loop->body = inside;
         inside = loop;
