@@ -465,23 +465,30 @@ NET(net_nested)
     return calls_end(&calls, calls_one(&calls, "nested", calls_one(&calls, "nested", h)), &outputs[0]);
 }
 
-/* Nested loops are joined for axes of one element too. */
+/* Nested loops are joined for axes of one element too. (What is recorded is as large as all extents that have
+ * a name together, and the thread sanitizer writes all of it.) */
 static void test_nested(struct bench *bench)
 {
-    static const int64_t shapes[][3] = {{2, 4, 5}, {1, 4, 5}, {3, 1, 7}};
+    static const struct {
+        const char *form;
+        int64_t shape[3];
+    } cases[] = {
+        {"float32[A, 4, 5]", {2, 4, 5}}, {"float32[A, 4, 5]", {1, 4, 5}}, {"float32[3, B, 7]", {3, 1, 7}}};
     const struct model model = {.what = "nested", .bench = bench, .input_count = 1};
-    const char *form = "float32[A, B, C]";
-    akg_graph_measures measures;
-    akg_graph *graph = NULL;
 
-    CHECK(akg_graph_record(bench->tape, net_nested, NULL, &form, 1, 1, &graph, NULL) == AKG_OK);
-    for (size_t i = 0; i < API_COUNT(shapes) && graph; i++) {
-        akg_tensor *input = tensor_of_normal(AKG_FLOAT32, 3, shapes[i], i);
-        compare(&model, graph, &input, net_nested);
-        CHECK(akg_graph_measure(graph, &measures) && measures.calls == 3 && measures.steps == 1);
+    for (size_t i = 0; i < API_COUNT(cases); i++) {
+        akg_tensor *input = tensor_of_normal(AKG_FLOAT32, 3, cases[i].shape, i);
+        const char *form = cases[i].form;
+        akg_graph_measures measures;
+        akg_graph *graph = NULL;
+        CHECK(akg_graph_record(bench->tape, net_nested, NULL, &form, 1, 1, &graph, NULL) == AKG_OK);
+        if (graph) {
+            compare(&model, graph, &input, net_nested);
+            CHECK(akg_graph_measure(graph, &measures) && measures.calls == 3 && measures.steps == 1);
+        }
         akg_tensor_release(input);
+        akg_graph_release(graph);
     }
-    akg_graph_release(graph);
 }
 
 /* Outputs that are inputs, tensors of the program, or given twice; and what nobody needs. */
