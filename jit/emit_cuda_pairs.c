@@ -12,9 +12,20 @@
 #include "emit_cuda_pairs.h"
 #include "cuda_access.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #define ITERATION "one_" /* the number of an iteration, in texts */
+
+const char *emit_cuda_word(const char *text, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = text; (at = strstr(at, word)); at += length)
+        if (!isalnum((unsigned char)at[length]) && at[length] != '_' &&
+            (at == text || (!isalnum((unsigned char)at[-1]) && at[-1] != '_')))
+            return at;
+    return NULL;
+}
 
 /* ---- what can be ------------------------------------------------------------------------------- */
 
@@ -33,7 +44,7 @@ static bool is_assigned(const struct cuda_pairs *pairs, const struct ir_symbol *
 static bool is_of_iteration(const struct cuda_pairs *pairs, const struct ir_symbol *symbol)
 {
     const char *name = pairs->cuda->emitter.symbols[symbol->slot].name;
-    return name && strstr(name, ITERATION);
+    return name && emit_cuda_word(name, ITERATION);
 }
 
 /* Neither the loop's variable nor what the body declares or assigns, nor what it stores. */
@@ -158,7 +169,7 @@ static const char *suffix_of(akg_dtype dtype)
 static const char *at_iteration(struct arena *arena, const char *text, const char *iteration)
 {
     const char *done = "", *found;
-    for (; (found = strstr(text, ITERATION)); text = found + strlen(ITERATION))
+    for (; (found = emit_cuda_word(text, ITERATION)); text = found + strlen(ITERATION))
         done = arena_format(arena, "%s%.*s%s", done, (int)(found - text), text, iteration);
     return arena_format(arena, "%s%s", done, text);
 }

@@ -23,6 +23,8 @@ struct cuda_pairs {
     int root_count, let_count, count, nodes;
 };
 
+/* Where the text has the word first, which is no part of a longer one; NULL: nowhere. */
+const char *emit_cuda_word(const char *text, const char *word);
 /* What can be computed for two iterations in one word; false: nothing. Loads are substituted by then. */
 bool emit_cuda_pairs_find(struct cuda_emitter *cuda, const struct ir_stmt *body,
                           const struct ir_symbol *variable, struct cuda_pairs *pairs);

@@ -10,7 +10,6 @@
 #include "emit_cuda_quads.h"
 #include "pass.h"
 
-#include <ctype.h>
 #include <string.h>
 
 static const char *quad_name(struct quads *quads, const char *kind, int number)
@@ -271,16 +270,6 @@ static void emit_statements(struct quads *quads)
     }
 }
 
-static bool has_word(const char *text, const char *word)
-{
-    size_t length = strlen(word);
-    for (const char *at = text; (at = strstr(at, word)); at += length)
-        if (!isalnum((unsigned char)at[length]) && at[length] != '_' &&
-            (at == text || (!isalnum((unsigned char)at[-1]) && at[-1] != '_')))
-            return true;
-    return false;
-}
-
 /* The statements of an iteration, in a block that is open; most have no use for the variable of the loop. */
 static void emit_iteration(struct quads *quads, const char *first)
 {
@@ -290,7 +279,7 @@ static void emit_iteration(struct quads *quads, const char *first)
     emit_statements(quads);
     const char *text = emit_capture_end(emitter);
     emitter->indent++;
-    if (text && has_word(text, name))
+    if (text && emit_cuda_word(text, name))
         emit_line(emitter, "const long long %s = %s + one_;", name, first);
     text_string(emitter->out, text ? text : "");
 }

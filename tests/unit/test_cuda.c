@@ -366,6 +366,9 @@ static const struct mapping mappings[] = {
      "for i = 0 to M step 1 {\nvar c: bfloat16 = 0.0:bfloat16\nfor j = 0 to N step 1 {\n"
      "c = max(c, abs((x[i, j] * 2.0:bfloat16)))\n}\nfor j1 = 0 to N step 1 {\n"
      "w[i, j1] = (max((x[i, j1] - c), z[j1]) + neg(z[j1]))\n}\nm[i] = c\n}\n"},
+    {"bfloat16", false, "one_kept0_", /* rows of a loop whose name looks like that of an iteration */
+     "for i = 0 to M step 1 {\nvar c: bfloat16 = 0.0:bfloat16\nfor one = 0 to N step 1 {\n"
+     "c = max(c, x[i, one])\n}\nfor j = 0 to N step 1 {\nw[i, j] = ((x[i, j] - c) * x[i, j])\n}\n}\n"},
     {"float16", false, "akg_pair_mul_half(", /* a scalar that a condition changes is not the same for all */
      "for i = 0 to M step 1 {\nvar c: float16 = 1.0:float16\nfor j = 0 to N step 1 {\nvar e: float16 = c\n"
      "if (x[i, j] > z[j]) {\ne = 2.0:float16\n}\nw[i, j] = ((x[i, j] * z[j]) + (e * x[i, j]))\n}\n}\n"},
