@@ -284,6 +284,9 @@ static struct value elaborate_tensor_parameter(struct elaborator *e, int index, 
     buffer = ir_buffer_new(e->kernel, name, IR_INPUT,
                            elaborate_parameter_type(e, parameter, argument, allowed), argument->rank);
     buffer->contiguous = argument->contiguous;
+    if (argument->order)
+        buffer->order = (const unsigned char *)arena_copy(e->arena, (const char *)argument->order,
+                                                          (size_t)argument->rank);
     buffer->span = parameter->span;
     row.buffer = buffer;
     list_push(e->arena, &e->kernel->parameters, row);

@@ -24,16 +24,17 @@ enum dsl_argument_kind {
 /* What is known of one argument when compiling. */
 struct dsl_argument {
     enum dsl_argument_kind kind;
-    akg_dtype dtype;      /* TENSOR; AKG_DTYPE_COUNT: left open */
-    int rank;             /* TENSOR; -1: left open */
-    bool contiguous;      /* TENSOR */
-    unsigned units;       /* TENSOR: bit k: axis k has one element. Only where units_known */
-    bool units_known;     /* TENSOR */
-    const int64_t *shape; /* TENSOR: its extents, to be compiled in; NULL: symbols */
-    bool is_constant;     /* INT, FLOAT, BOOL: compiled in; else a run-time scalar. Of tensors a call's key
-                             then has the extents */
-    int64_t integer;      /* INT, BOOL */
-    double real;          /* FLOAT */
+    akg_dtype dtype;            /* TENSOR; AKG_DTYPE_COUNT: left open */
+    int rank;                   /* TENSOR; -1: left open */
+    bool contiguous;            /* TENSOR */
+    const unsigned char *order; /* TENSOR that is not contiguous: as of ir_buffer; NULL: unknown */
+    unsigned units;             /* TENSOR: bit k: axis k has one element. Only where units_known */
+    bool units_known;           /* TENSOR */
+    const int64_t *shape;       /* TENSOR: its extents, to be compiled in; NULL: symbols */
+    bool is_constant; /* INT, FLOAT, BOOL: compiled in; else a run-time scalar. Of tensors a call's key
+                         then has the extents */
+    int64_t integer;  /* INT, BOOL */
+    double real;      /* FLOAT */
     const char *string;
     const int64_t *ints;
     const struct dsl_argument *items; /* TENSORS */

@@ -82,6 +82,9 @@ enum ir_role {
     IR_TEMPORARY /* made and dropped by the call */
 };
 
+/* Of an axis in an order: its stride is 0, or it has one element. */
+enum { IR_AXIS_REPEATED = 128 };
+
 struct ir_buffer {
     const char *name;
     enum ir_role role;
@@ -91,10 +94,14 @@ struct ir_buffer {
     struct ir_expr *
         *shape; /* `rank` int64 expressions over dims, attributes and constants. For an input, axis k either
                    is the DIM symbol bound there, or what the call must match (an annotation) */
-    bool contiguous; /* C-contiguous, known when compiling; else strides come with the call */
-    bool clear;      /* OUTPUT: zero it before the body. TEMPORARY: zero it at its IR_ALLOCATE */
-    bool unused;     /* TEMPORARY: the body has no use of it any more: it needs no memory, but a call must
-                        still be able to count its elements */
+    bool contiguous;            /* C-contiguous, known when compiling; else strides come with the call */
+    const unsigned char *order; /* INPUT, INOUT that is not contiguous: its axes as they lie in memory, the
+                                   outermost first, without gaps; + IR_AXIS_REPEATED: one that repeats what
+                                   is there once. NULL: nothing is known */
+    struct ir_expr **extents; /* of the call's tensor, where pass `restride` made others of them; else NULL */
+    bool clear;               /* OUTPUT: zero it before the body. TEMPORARY: zero it at its IR_ALLOCATE */
+    bool unused; /* TEMPORARY: the body has no use of it any more: it needs no memory, but a call must
+                    still be able to count its elements */
     struct span span;
     void *note;
 };
@@ -275,6 +282,12 @@ struct ir_kernel *ir_kernel_new(struct arena *arena, const char *name);
  * made unique as a symbol's is. */
 struct ir_buffer *ir_buffer_new(struct ir_kernel *kernel, const char *name, enum ir_role role,
                                 akg_dtype dtype, int rank);
+/* The extents that the tensor of a call must have: those of the indices, but where a pass has reordered them.
+ */
+static inline struct ir_expr **ir_buffer_extents(const struct ir_buffer *buffer)
+{
+    return buffer->extents ? buffer->extents : buffer->shape;
+}
 /* The name is made unique with a suffix _1, _2, ...; DIM and ATTRIBUTE symbols enter the kernel's lists. */
 struct ir_symbol *ir_symbol_new(struct ir_kernel *kernel, enum ir_symbol_kind kind, const char *name,
                                 akg_dtype dtype);

@@ -7,6 +7,7 @@
  *   kernel matmul {
  *     attribute alpha: float64                     run-time scalar
  *     input a: float32[M, K] strided @1:12-13      also inout, output, temporary; strided: strides
+ *     input b: float32[K, N] strided by 1, 0       an order of its axes; by 1, 0 as [N, K]: made use of
  *     output c: float32[M, N] clear                come with the call; clear: zeroed first; unused: a
  *                                                  temporary that needs no memory any more
  *     parameters a, b = b_1, bias absent, alpha    in call order, with what they stand for
@@ -288,6 +289,20 @@ static void print_block(struct text *out, const struct ir_stmt *stmt, int depth)
 
 /* ---- kernel ------------------------------------------------------------- */
 
+/* Where a tensor that is not contiguous lies; once that was made use of, the extents that its indices have.
+ */
+static void print_order(struct text *out, const struct ir_buffer *buffer)
+{
+    for (int k = 0; k < buffer->rank && buffer->order; k++)
+        text_format(out, "%s%d%s", k ? ", " : " by ", buffer->order[k] & ~IR_AXIS_REPEATED,
+                    buffer->order[k] & IR_AXIS_REPEATED ? " repeated" : "");
+    if (buffer->extents) {
+        text_string(out, " as [");
+        print_list(out, buffer->shape, buffer->rank);
+        text_char(out, ']');
+    }
+}
+
 static void print_buffer(struct text *out, const struct ir_buffer *buffer)
 {
     static const char *const roles[] = {
@@ -296,8 +311,9 @@ static void print_buffer(struct text *out, const struct ir_buffer *buffer)
     text_format(out, "  %s ", roles[buffer->role]);
     print_name(out, buffer->name);
     text_format(out, ": %s[", akg_dtype_name(buffer->dtype));
-    print_list(out, buffer->shape, buffer->rank);
+    print_list(out, ir_buffer_extents(buffer), buffer->rank);
     text_string(out, buffer->contiguous ? "]" : "] strided");
+    print_order(out, buffer);
     if (buffer->clear)
         text_string(out, " clear");
     if (buffer->unused)

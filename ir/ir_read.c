@@ -226,7 +226,7 @@ static struct ir_stmt *read_block(struct ir_reader *reader)
 /* A dim belongs to the first axis that is that dim and nothing else. */
 static void bind_dim(struct ir_buffer *buffer, int axis)
 {
-    const struct ir_expr *extent = buffer->shape[axis];
+    const struct ir_expr *extent = ir_buffer_extents(buffer)[axis];
 
     if (buffer->role != IR_INPUT && buffer->role != IR_INOUT)
         return;
@@ -238,23 +238,67 @@ static void bind_dim(struct ir_buffer *buffer, int axis)
     }
 }
 
-static void read_buffer(struct ir_reader *reader, enum ir_role role)
+/* "[M, K]"; returns how many there are. */
+static int read_extents(struct ir_reader *reader, struct ir_expr **shape)
 {
-    const char *name = ir_reader_new_name(reader);
-    struct ir_expr *shape[AKG_MAX_RANK];
     int rank = 0;
 
-    ir_reader_expect(reader, ":");
-    akg_dtype dtype = ir_reader_dtype(reader);
     ir_reader_expect(reader, "[");
-    reader->declares_dims = true;
     while (!reader->failed && !ir_reader_at(reader, "]") && rank < AKG_MAX_RANK) {
         if (rank)
             ir_reader_expect(reader, ",");
         shape[rank++] = ir_read_expr(reader);
     }
-    reader->declares_dims = false;
     ir_reader_expect(reader, "]");
+    return rank;
+}
+
+/* "1 repeated, 0": each axis once. */
+static void read_order(struct ir_reader *reader, struct ir_buffer *buffer)
+{
+    unsigned char *order = arena_array(reader->arena, unsigned char, buffer->rank + 1);
+    unsigned met = 0;
+
+    for (int k = 0; k < buffer->rank; k++) {
+        if (k)
+            ir_reader_expect(reader, ",");
+        int axis = ir_reader_small(reader);
+        if (!reader->failed && (axis >= buffer->rank || met >> axis & 1))
+            ir_reader_expected(reader, "an order of the axes");
+        if (reader->failed)
+            return;
+        met |= 1u << axis;
+        order[k] = (unsigned char)(axis | (ir_reader_accept(reader, "repeated") ? IR_AXIS_REPEATED : 0));
+    }
+    buffer->order = order;
+}
+
+/* What follows `as`: the extents that indices have, of the rank that there is. */
+static void read_shape_of_indices(struct ir_reader *reader, struct ir_buffer *buffer)
+{
+    struct ir_expr *shape[AKG_MAX_RANK];
+
+    if (read_extents(reader, shape) != buffer->rank && !reader->failed)
+        ir_reader_expected(reader, "as many extents");
+    if (reader->failed)
+        return;
+    buffer->extents = buffer->shape;
+    buffer->shape = arena_array(reader->arena, struct ir_expr *, buffer->rank + 1);
+    for (int k = 0; k < buffer->rank; k++)
+        buffer->shape[k] = shape[k];
+}
+
+static void read_buffer(struct ir_reader *reader, enum ir_role role)
+{
+    const char *name = ir_reader_new_name(reader);
+    struct ir_expr *shape[AKG_MAX_RANK];
+    int rank;
+
+    ir_reader_expect(reader, ":");
+    akg_dtype dtype = ir_reader_dtype(reader);
+    reader->declares_dims = true;
+    rank = read_extents(reader, shape);
+    reader->declares_dims = false;
     if (reader->failed)
         return;
     if (ir_names_find(reader->kernel->names, name)) {
@@ -262,14 +306,18 @@ static void read_buffer(struct ir_reader *reader, enum ir_role role)
         return;
     }
     struct ir_buffer *buffer = ir_buffer_new(reader->kernel, name, role, dtype, rank);
-    buffer->contiguous = !ir_reader_accept(reader, "strided");
-    buffer->clear = ir_reader_accept(reader, "clear");
-    buffer->unused = ir_reader_accept(reader, "unused");
-    buffer->span = ir_reader_span(reader);
     for (int k = 0; k < rank; k++) {
         buffer->shape[k] = shape[k];
         bind_dim(buffer, k);
     }
+    buffer->contiguous = !ir_reader_accept(reader, "strided");
+    if (ir_reader_accept(reader, "by"))
+        read_order(reader, buffer);
+    if (buffer->order && ir_reader_accept(reader, "as"))
+        read_shape_of_indices(reader, buffer);
+    buffer->clear = ir_reader_accept(reader, "clear");
+    buffer->unused = ir_reader_accept(reader, "unused");
+    buffer->span = ir_reader_span(reader);
 }
 
 static void read_attribute(struct ir_reader *reader)

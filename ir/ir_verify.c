@@ -433,11 +433,27 @@ static bool verify_dim(struct verifier *v, const struct ir_symbol *dim)
     if (dim->axis < 0 || dim->axis >= buffer->rank)
         return complain(v, "dim '%s' is of axis %d of '%s', which has %d", dim->name, dim->axis, buffer->name,
                         buffer->rank);
-    const struct ir_expr *extent = buffer->shape[dim->axis];
+    const struct ir_expr *extent = ir_buffer_extents(buffer)[dim->axis];
     if (extent->kind != IR_SYMBOL || extent->symbol != dim)
         return complain(v, "axis %d of '%s' is not the dim '%s' that is read from it", dim->axis,
                         buffer->name, dim->name);
     return true;
+}
+
+static bool verify_order(struct verifier *v, const struct ir_buffer *buffer)
+{
+    unsigned met = 0;
+
+    if (!buffer->order)
+        return !buffer->extents || complain(v, "'%s' has extents of its own, and no order", buffer->name);
+    if (!is_input(buffer))
+        return complain(v, "'%s' is no input, and has an order", buffer->name);
+    for (int k = 0; k < buffer->rank; k++)
+        met |= 1u << (buffer->order[k] & ~IR_AXIS_REPEATED);
+    if (met != (1u << buffer->rank) - 1)
+        return complain(v, "the order of '%s' does not have each axis once", buffer->name);
+    return buffer->contiguous == (buffer->extents != NULL) ||
+           complain(v, "'%s' is contiguous by an order that nothing made use of", buffer->name);
 }
 
 static bool verify_buffer(struct verifier *v, const struct ir_buffer *buffer)
@@ -454,9 +470,10 @@ static bool verify_buffer(struct verifier *v, const struct ir_buffer *buffer)
     if (buffer->role == IR_TEMPORARY && !buffer->contiguous)
         return complain(v, "the temporary '%s' has strides", buffer->name);
     for (int k = 0; k < buffer->rank; k++)
-        if (!verify_typed(v, buffer->shape[k], AKG_INT64, "an extent"))
+        if (!verify_typed(v, buffer->shape[k], AKG_INT64, "an extent") ||
+            (buffer->extents && !verify_typed(v, buffer->extents[k], AKG_INT64, "an extent")))
             return false;
-    return true;
+    return verify_order(v, buffer);
 }
 
 static bool verify_buffers(struct verifier *v)

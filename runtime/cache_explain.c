@@ -41,17 +41,11 @@ static akg_status optimise(struct ir_kernel *kernel, const struct vector_options
 static akg_status make_key(akg_kernel *kernel, const akg_argument *arguments, size_t count,
                            bool trust_indices, struct text *key, akg_diagnostics *diagnostics)
 {
-    struct call_binding binding;
-    const struct jit_instance *instance = NULL;
+    const struct jit_instance *instance;
     struct vector_options vectors = kernel->module->vectors;
-    akg_status status = AKG_ERROR_MEMORY;
+    akg_status status = call_elaborated_instance(kernel, arguments, count, &instance, diagnostics);
 
     vectors.trust_indices = trust_indices;
-    if (call_begin(&binding, kernel))
-        status = call_bind(&binding, arguments, count, diagnostics)
-                     ? call_instance(&binding, JIT_BACKEND_INTERPRETER, false, &instance, diagnostics)
-                     : AKG_ERROR_CALL;
-    call_end(&binding);
     if (status == AKG_OK)
         status = optimise(instance->kernel, &vectors, diagnostics);
     return status == AKG_OK ? pipeline_key(instance->kernel, &vectors, key, diagnostics) : status;

@@ -63,6 +63,24 @@ akg_status call_instance(struct call_binding *binding, jit_backend backend, bool
     return status;
 }
 
+akg_status call_elaborated_instance(akg_kernel *kernel, const akg_argument *arguments, size_t count,
+                                    const struct jit_instance **instance, akg_diagnostics *diagnostics)
+{
+    struct broadcast broadcast = {.count = 0};
+    struct call_binding binding;
+    akg_status status = AKG_ERROR_MEMORY;
+
+    if (call_begin(&binding, kernel))
+        status = call_bind(&binding, arguments, count, diagnostics) ? AKG_OK : AKG_ERROR_CALL;
+    if (status == AKG_OK && kernel->function->is_broadcast)
+        status = broadcast_begin(&broadcast, &binding, diagnostics);
+    if (status == AKG_OK)
+        status = call_instance(&binding, JIT_BACKEND_INTERPRETER, false, instance, diagnostics);
+    broadcast_end(&broadcast);
+    call_end(&binding);
+    return status;
+}
+
 /* A call that needs names looked up, a specialisation made, or a message. */
 static akg_status call_slow(struct call *call, const akg_argument *arguments, size_t count)
 {

@@ -129,6 +129,11 @@ akg_status call_describe_only(akg_dtype dtype, int rank, const int64_t *shape, s
 akg_status call_instance(struct call_binding *binding, jit_backend backend, bool trust_indices,
                          const struct jit_instance **instance, akg_diagnostics *diagnostics);
 
+/* The instance for a call with these arguments whose kernel is as elaboration left it: for whoever prints or
+ * compares what becomes of it. It stays with the module. */
+akg_status call_elaborated_instance(akg_kernel *kernel, const akg_argument *arguments, size_t count,
+                                    const struct jit_instance **instance, akg_diagnostics *diagnostics);
+
 /* The kernel's first output behind number `before` that is item number `item` of what it returns, or -1. */
 int call_next_output(const struct akg_kernel *kernel, int before, int item);
 

@@ -257,9 +257,12 @@ static bool key_tensor(struct call_binding *binding, const akg_tensor *tensor, b
 {
     unsigned char row[4] = {(unsigned char)AKG_ARGUMENT_TENSOR, (unsigned char)tensor->dtype,
                             (unsigned char)tensor->rank, tensor->contiguous | (constant ? 2 : 0)};
+    unsigned char order[AKG_MAX_RANK];
+    bool ordered = !tensor->contiguous && tensor_order(tensor, order);
     unsigned units;
 
-    if (!key_bytes(binding, row, sizeof row))
+    row[3] |= ordered ? 4 : 0;
+    if (!key_bytes(binding, row, sizeof row) || (ordered && !key_bytes(binding, order, (size_t)tensor->rank)))
         return false;
     if (constant && !key_bytes(binding, tensor_shape(tensor), sizeof(int64_t) * (size_t)tensor->rank))
         return false;
@@ -352,17 +355,23 @@ bool call_make_key(struct call_binding *binding, jit_backend backend, bool trust
 
 /* ---- description for the compiler ------------------------------------------------------------ */
 
-static struct dsl_argument call_describe_tensor(const struct call_binding *binding, const akg_tensor *tensor,
-                                                bool constant)
+static struct dsl_argument call_describe_tensor(const struct call_binding *binding, struct arena *arena,
+                                                const akg_tensor *tensor, bool constant)
 {
-    return (struct dsl_argument){.kind = DSL_TENSOR,
-                                 .is_constant = constant,
-                                 .shape = constant ? tensor_shape(tensor) : NULL,
-                                 .dtype = tensor->dtype,
-                                 .rank = tensor->rank,
-                                 .contiguous = tensor->contiguous,
-                                 .units = call_tensor_units(tensor),
-                                 .units_known = binding->units};
+    unsigned char order[AKG_MAX_RANK];
+    bool ordered = !tensor->contiguous && tensor_order(tensor, order);
+
+    return (struct dsl_argument){
+        .kind = DSL_TENSOR,
+        .is_constant = constant,
+        .shape = constant ? tensor_shape(tensor) : NULL,
+        .dtype = tensor->dtype,
+        .rank = tensor->rank,
+        .contiguous = tensor->contiguous,
+        .order = ordered ? (const unsigned char *)arena_copy(arena, (const char *)order, (size_t)tensor->rank)
+                         : NULL,
+        .units = call_tensor_units(tensor),
+        .units_known = binding->units};
 }
 
 static struct dsl_argument call_describe_default(struct call_binding *binding, struct arena *arena,
@@ -397,12 +406,13 @@ void call_describe(struct call_binding *binding, struct arena *arena, struct dsl
         case AKG_ARGUMENT_DTYPE:
             break;
         case AKG_ARGUMENT_TENSOR:
-            *to = call_describe_tensor(binding, argument->as.tensor, to->is_constant);
+            *to = call_describe_tensor(binding, arena, argument->as.tensor, to->is_constant);
             break;
         case AKG_ARGUMENT_TENSORS:
             items = arena_array(arena, struct dsl_argument, argument->as.tensors.count + 1);
             for (size_t k = 0; k < argument->as.tensors.count; k++)
-                items[k] = call_describe_tensor(binding, argument->as.tensors.items[k], to->is_constant);
+                items[k] =
+                    call_describe_tensor(binding, arena, argument->as.tensors.items[k], to->is_constant);
             to->kind = DSL_TENSORS;
             to->items = items;
             to->count = (int)argument->as.tensors.count;

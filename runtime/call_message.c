@@ -45,7 +45,7 @@ void call_refuse_shape(akg_diagnostics *diagnostics, const struct ir_buffer *buf
     text_init(&is);
     text_init(&must);
     for (int k = 0; k < buffer->rank; k++)
-        if (!message_evaluate(buffer->shape[k], dims, scalars, &needed[k]))
+        if (!message_evaluate(ir_buffer_extents(buffer)[k], dims, scalars, &needed[k]))
             needed[k] = -1;
     message_append_shape(&is, tensor_shape(tensor), tensor->rank);
     message_append_shape(&must, needed, buffer->rank);
@@ -121,9 +121,9 @@ static void message_append_fixed(struct text *text, const struct ir_precondition
     const struct ir_buffer *buffer = precondition->buffer;
 
     if (buffer && (buffer->role == IR_INPUT || buffer->role == IR_INOUT) && precondition->index &&
-        buffer->shape[precondition->axis]->kind == IR_INTEGER)
+        ir_buffer_extents(buffer)[precondition->axis]->kind == IR_INTEGER)
         text_format(text, "%s%s.shape[%d] = %lld", text->length ? ", " : "", buffer->name, precondition->axis,
-                    (long long)buffer->shape[precondition->axis]->integer);
+                    (long long)ir_buffer_extents(buffer)[precondition->axis]->integer);
 }
 
 static void message_note_symbols(struct diagnostic_entry *entry, const struct ir_precondition *precondition,

@@ -22,7 +22,8 @@ struct route_tensor {
     akg_dtype dtype;
     int rank;
     bool contiguous;
-    unsigned units; /* where the route looks at them */
+    unsigned units;             /* where the route looks at them */
+    const unsigned char *order; /* of one that is not contiguous (tensor_order); NULL: it has none */
     int buffer;
     const struct ir_buffer *fixed; /* the buffer, where an extent is compiled in; else NULL */
 };
@@ -63,10 +64,22 @@ struct call_route {
 /* Whether the tensor has the extents that are compiled in. */
 static bool route_fits_extents(const struct ir_buffer *buffer, const akg_tensor *tensor)
 {
+    struct ir_expr *const *extents = ir_buffer_extents(buffer);
+
     for (int k = 0; k < buffer->rank; k++)
-        if (buffer->shape[k]->kind == IR_INTEGER && buffer->shape[k]->integer != tensor_shape(tensor)[k])
+        if (extents[k]->kind == IR_INTEGER && extents[k]->integer != tensor_shape(tensor)[k])
             return false;
     return true;
+}
+
+/* Whether the tensor, which is not contiguous, lies as the instance takes for granted. */
+static bool route_fits_order(const struct route_tensor *row, const akg_tensor *tensor)
+{
+    unsigned char order[AKG_MAX_RANK];
+    bool ordered = tensor_order(tensor, order);
+
+    return ordered == (row->order != NULL) &&
+           (!ordered || memcmp(order, row->order, (size_t)tensor->rank) == 0);
 }
 
 static inline bool route_take_tensor(const struct call_route *route, const struct route_tensor *row,
@@ -75,7 +88,8 @@ static inline bool route_take_tensor(const struct call_route *route, const struc
     if (!tensor || tensor->dtype != row->dtype || tensor->rank != row->rank ||
         tensor->contiguous != row->contiguous || tensor->device || tensor->recording ||
         (route->units && call_tensor_units(tensor) != row->units) ||
-        (row->fixed && !route_fits_extents(row->fixed, tensor)))
+        (row->fixed && !route_fits_extents(row->fixed, tensor)) ||
+        (!row->contiguous && !route_fits_order(row, tensor)))
         return false;
     run->tensors[row->buffer] = tensor;
     return true;
@@ -266,10 +280,14 @@ static void route_add_tensor(struct call_route *route, const akg_tensor *tensor,
     bool fixed = false;
 
     for (int k = 0; k < buffer->rank; k++)
-        fixed |= buffer->shape[k]->kind == IR_INTEGER;
-    route->tensors[route->tensor_count++] = (struct route_tensor){
-        tensor->dtype, tensor->rank,         tensor->contiguous, call_tensor_units(tensor),
-        buffer->index, fixed ? buffer : NULL};
+        fixed |= ir_buffer_extents(buffer)[k]->kind == IR_INTEGER;
+    route->tensors[route->tensor_count++] = (struct route_tensor){.dtype = tensor->dtype,
+                                                                  .rank = tensor->rank,
+                                                                  .contiguous = tensor->contiguous,
+                                                                  .units = call_tensor_units(tensor),
+                                                                  .order = buffer->order,
+                                                                  .buffer = buffer->index,
+                                                                  .fixed = fixed ? buffer : NULL};
 }
 
 static unsigned char *route_keep_constant(struct route_argument *row, const akg_argument *argument,

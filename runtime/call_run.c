@@ -207,7 +207,7 @@ void call_run_take_arguments(struct call_run *run, const struct call_binding *bi
 
 bool call_run_is_tied(const struct ir_buffer *buffer, int axis)
 {
-    const struct ir_expr *extent = buffer->shape[axis];
+    const struct ir_expr *extent = ir_buffer_extents(buffer)[axis];
 
     return (buffer->role == IR_INPUT || buffer->role == IR_INOUT) &&
            !(extent->kind == IR_SYMBOL && extent->symbol->buffer == buffer && extent->symbol->axis == axis);
@@ -224,7 +224,7 @@ bool call_run_check_shapes(struct call_run *run)
         for (int k = 0; k < buffer->rank; k++) {
             union dtype_value value;
             if (!call_run_is_tied(buffer, k) ||
-                (scalar_evaluate(buffer->shape[k], run->dims, run->scalars, &value) &&
+                (scalar_evaluate(ir_buffer_extents(buffer)[k], run->dims, run->scalars, &value) &&
                  value.i == tensor_shape(tensor)[k]))
                 continue;
             call_refuse_shape(call_list(run->messages), buffer, tensor, run->dims, run->scalars);

@@ -240,16 +240,10 @@ static akg_status emit_general(struct emission *emission, struct akg_kernel *ker
 
 static akg_status emit_call(struct emission *emission, struct akg_kernel *kernel)
 {
-    struct call_binding binding;
     const struct jit_instance *instance;
-    akg_status status = AKG_ERROR_MEMORY;
+    akg_status status = call_elaborated_instance(kernel, emission->arguments, emission->argument_count,
+                                                 &instance, emission->diagnostics);
 
-    if (call_begin(&binding, kernel))
-        status =
-            call_bind(&binding, emission->arguments, emission->argument_count, emission->diagnostics)
-                ? call_instance(&binding, JIT_BACKEND_INTERPRETER, false, &instance, emission->diagnostics)
-                : AKG_ERROR_CALL;
-    call_end(&binding);
     return status == AKG_OK ? emit_kernel(emission, instance->kernel) : status;
 }
 

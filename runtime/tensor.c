@@ -95,6 +95,32 @@ static bool strides_are_contiguous(int rank, const int64_t *shape, const int64_t
     return contiguous;
 }
 
+bool tensor_order(const akg_tensor *tensor, unsigned char *order)
+{
+    const int64_t *shape = tensor_shape(tensor), *strides = tensor_strides(tensor);
+    int repeated = 0, rank = tensor->rank;
+    int64_t stride = 1;
+
+    for (int axis = 0; axis < rank; axis++)
+        if (shape[axis] == 1 || strides[axis] == 0)
+            order[repeated++] = (unsigned char)(axis | IR_AXIS_REPEATED);
+    for (int axis = 0, count = repeated; axis < rank; axis++) { /* by strides, the largest first */
+        int at = count;
+        if (shape[axis] == 1 || strides[axis] == 0)
+            continue;
+        for (; at > repeated && strides[order[at - 1]] < strides[axis]; at--)
+            order[at] = order[at - 1];
+        order[at] = (unsigned char)axis;
+        count++;
+    }
+    for (int at = rank - 1; at >= repeated; at--) {
+        if (strides[order[at]] != stride)
+            return false;
+        stride *= shape[order[at]];
+    }
+    return true;
+}
+
 /* ---- making -------------------------------------------------------------- */
 
 static size_t description_size(int rank)

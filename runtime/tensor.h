@@ -47,6 +47,10 @@ struct akg_tensor {
     int64_t dims[]; /* rank extents, then rank strides, counted in elements */
 };
 
+/* How a tensor that is not contiguous lies (`order` of ir_buffer), into rank bytes; false: with gaps, or
+ * backwards. Axes that repeat come first. */
+bool tensor_order(const akg_tensor *tensor, unsigned char *order);
+
 enum { TENSOR_FORM_TEXT = 320 }; /* the longest dtype and 16 extents of 13 digits fit */
 
 /* "float32[2, 3]", for messages, into TENSOR_FORM_TEXT bytes. */

@@ -51,6 +51,9 @@ stdout_has '"hit": false'
 stdout_has '"part": "program'
 json 'explain'
 assert 'explain keeps nothing' [ "$(entries)" = 1 ]
+printf '@broadcast\ndef add(a, b):\n    y = output_tensor(a.shape, a.dtype)\n    for p in grid(a.shape):\n        y[p] = a[p] + b[p]\n    return y\n' >views.akg
+expect 0 'explain what a call stretches' cache explain views.akg 'a=[[1,2],[3,4]]' 'b=[[1],[2]]'
+stdout_has 'add: not in the cache'
 expect 2 'explain without a program' cache explain
 expect 3 'explain a wrong call' cache explain kernels.akg square x=1
 expect 1 'explain a wrong program' cache explain /dev/null square x=1

@@ -87,6 +87,19 @@ expect 0 'all passes, for a call' emit passes.akg square_grad 'x=[1]' 'dout=[1]'
 stdout_has '-- fuse ('
 stdout_has '-- forward ('
 stdout_has '-- overwrite ('
+
+cat >views.akg <<'PROGRAM'
+@broadcast
+def add(a, b):
+    y = output_tensor(a.shape, a.dtype)
+    for p in grid(a.shape):
+        y[p] = a[p] + b[p]
+    return y
+PROGRAM
+expect 0 'what a call has stretched is contiguous' emit views.akg 'a=randn(3,4)' 'b=randn(3,1)' --stage optimised
+count 1 'by 1 repeated, 0 as \[1, M\]'
+count 1 'b\[0, p_0\]'
+
 expect 0 'JSON' emit passes.akg square_grad --dump-ir all --json
 stdout_has '"stage": "passes"'
 finish

@@ -66,17 +66,32 @@ static float some_value(int at)
     return values[at % 11];
 }
 
+static void strides_of(const struct ir_buffer *buffer, const int64_t *dims, int64_t *strides)
+{
+    int64_t stride = 1;
+
+    for (int k = buffer->rank - 1; k >= 0; k--) {
+        bool ordered = buffer->order && !buffer->contiguous;
+        bool repeated = ordered && buffer->order[k] & IR_AXIS_REPEATED;
+        int axis = ordered ? buffer->order[k] & ~IR_AXIS_REPEATED : k;
+        union dtype_value extent = {.i = 0};
+        if (!scalar_evaluate(buffer->shape[axis], dims, NULL, &extent))
+            CHECK(!"an extent has no value");
+        strides[axis] = repeated ? 0 : stride;
+        stride *= repeated ? 1 : extent.i;
+    }
+}
+
 static void side_run(struct side *side, int64_t m, int64_t n)
 {
     void *data[BUFFERS];
     const int64_t *strides[BUFFERS];
-    int64_t dims[] = {m, n, n}, own[BUFFERS][2];
+    int64_t dims[] = {m, n, n}, own[BUFFERS][AKG_MAX_RANK];
     union jit_scalar scalars[] = {{.d = 0.75}};
 
     for (int k = 0; k < side->kernel->buffers.count; k++) {
         const struct ir_buffer *buffer = side->kernel->buffers.items[k];
-        own[k][0] = buffer->rank == 2 ? n : 1;
-        own[k][1] = 1;
+        strides_of(buffer, dims, own[k]);
         strides[k] = own[k];
         data[k] = side->data[k];
         for (int at = 0; at < (buffer->role == IR_TEMPORARY ? MOST_ELEMENTS : ELEMENTS); at++)
@@ -180,6 +195,27 @@ static bool test_order(const struct text *text, const enum pass_id *order, int c
     return good;
 }
 
+/* A random kernel; some of its inputs of two axes lie in another order, or repeat one. */
+static void make_kernel(struct text *text, uint64_t seed, struct random *random)
+{
+    static const char *const orders[] = {" strided by 1, 0", " strided by 1 repeated, 0",
+                                         " strided by 0 repeated, 1", " strided by 1 repeated, 0 repeated"};
+    struct text plain;
+    const char *from, *to;
+
+    text_init(&plain);
+    random_kernel(&plain, seed, AKG_FLOAT32);
+    for (from = plain.data; (to = strchr(from, '\n')); from = to + 1) {
+        text_format(text, "%.*s", (int)(to - from), from);
+        if (strncmp(from, "  input ", 8) == 0 && strstr(from, ", ") && strstr(from, ", ") < to &&
+            random_below(random, 2))
+            text_string(text, orders[random_below(random, 4)]);
+        text_char(text, '\n');
+    }
+    text_string(text, from);
+    text_free(&plain);
+}
+
 static void test_seed(uint64_t seed, struct counts *counts)
 {
     struct random random = random_seeded(seed, 18);
@@ -187,7 +223,7 @@ static void test_seed(uint64_t seed, struct counts *counts)
     bool good;
 
     text_init(&text);
-    random_kernel(&text, seed, AKG_FLOAT32);
+    make_kernel(&text, seed, &random);
     good = CHECK(test_order(&text, NULL, 0, counts));
     for (int k = 0; k < ORDERS && good; k++) {
         enum pass_id order[LONGEST];
