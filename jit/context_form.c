@@ -154,6 +154,26 @@ static bool load_form(struct context *context, const struct ir_expr *expr, struc
     return true;
 }
 
+/* What the expression is `operation` of besides a constant from low to high; NULL: it is none such. */
+static const struct ir_expr *limited_by(const struct ir_expr *expr, enum operation operation, int64_t low,
+                                        int64_t high)
+{
+    for (int k = 0; k < 2 && expr->kind == IR_OPERATION && expr->operation == operation; k++)
+        if (expr->operands[k]->kind == IR_INTEGER && expr->operands[k]->integer >= low &&
+            expr->operands[k]->integer <= high)
+            return expr->operands[1 - k];
+    return NULL;
+}
+
+/* Whether it is cut off at both ends before it is converted, as extents are that meet an int32. */
+static bool is_clamped(const struct ir_expr *expr, int64_t low, int64_t high)
+{
+    const struct ir_expr *least = limited_by(expr, OP_MAX, low, high),
+                         *most = limited_by(expr, OP_MIN, low, high);
+
+    return (most && limited_by(most, OP_MAX, low, high)) || (least && limited_by(least, OP_MIN, low, high));
+}
+
 static bool cast_form(struct context *context, const struct ir_expr *expr, struct linear *out, int depth)
 {
     const struct ir_expr *value = expr->operands[0];
@@ -164,7 +184,7 @@ static bool cast_form(struct context *context, const struct ir_expr *expr, struc
         return false;
     dtype_range(value->dtype, &from_low, &from_high);
     dtype_range(expr->dtype, &low, &high);
-    if (from_low >= low && from_high <= high) {
+    if ((from_low >= low && from_high <= high) || is_clamped(value, low, high)) {
         form_of(context, value, out, depth + 1);
         return true;
     }
@@ -296,6 +316,14 @@ static bool ring_form(struct context *context, const struct ir_expr *expr, struc
     return linear_add(out, &a, expr->operation == OP_ADD ? 1 : -1, &b);
 }
 
+/* Whether b is never larger, whatever its atoms are. */
+static bool is_above(struct context *context, const struct linear *a, const struct linear *b)
+{
+    struct linear above;
+
+    return linear_add(&above, a, -1, b) && linear_is_natural(&context->space, &above);
+}
+
 static bool choice_form(struct context *context, const struct ir_expr *expr, struct linear *out, int depth)
 {
     struct linear a, b;
@@ -308,6 +336,10 @@ static bool choice_form(struct context *context, const struct ir_expr *expr, str
         return linear_combine(&context->space, LINEAR_MAX, out, &a, &b);
     }
     value_of(context, expr->operands[1], &b, depth + 1);
+    if (is_above(context, &a, &b) || is_above(context, &b, &a)) {
+        *out = is_above(context, &a, &b) == (expr->operation == OP_MAX) ? a : b;
+        return true;
+    }
     return linear_combine(&context->space, expr->operation == OP_MIN ? LINEAR_MIN : LINEAR_MAX, out, &a, &b);
 }
 

@@ -6,6 +6,8 @@
  * written out in vectors of the loop around. That is best where the short loop goes over the elements between
  * two of the loop around (`y[2 * j + v]`): together they are whole vectors.
  *
+ * Values that an iteration computes before its inner loop are no obstacle (pass_interchange_lets.c).
+ *
  * Only where no dependence is turned round (reductions are dependences like others: each element is still
  * accumulated in its order), where no bound hangs on a variable of the nest, where nothing may stop, and
  * where the program gives no hints. A loop that is passed over may have to run backwards for that: in
@@ -14,36 +16,36 @@
  *
  * an element takes what the lesser j give it first, and these have the greater v.
  */
-#include "pass.h"
+#include "pass_interchange.h"
+
 #include "vector.h"
 
 enum {
-    NEST = DEPENDENCE_LOOPS,
     SHAPES = 8,
-    LOADS = 16,    /* among which neighbours are found */
     FEW = 4,       /* elements that far apart lie in one another's vectors */
     STRIDED = 8,   /* the cost of a load whose elements lie further apart; 1: side by side */
     SCATTERED = 9, /* of such a store: twice what it takes to gather them, but less than several loads */
     CALLED = 8     /* of a function such as cos, where its argument changes with the loop */
 };
 
-struct nest {
-    struct ir_stmt *loops[NEST]; /* outermost first */
-    int depth;
-    int cost[NEST]; /* of all accesses and calls of the body, were that loop the innermost */
-    int apart;      /* of all accesses, were none of elements side by side */
-    const struct ir_access *loads[LOADS]; /* the first ones */
-    int count;
-};
-
-/* The loop and those that are the whole body of one another. */
-static void find_nest(struct ir_stmt *stmt, struct nest *nest)
+/* The loop and those that are the whole body of one another; `past_lets`: but for LETs before them. */
+static void find_nest(struct ir_stmt *stmt, bool past_lets, struct nest *nest)
 {
+    struct ir_stmt *loop = stmt;
+
     nest->depth = 0;
-    for (struct ir_stmt *loop = stmt; loop; loop = loop->body) {
+    nest->few = NULL;
+    while (loop) {
+        struct ir_stmt *first = loop;
+        while (past_lets && nest->depth && loop->kind == IR_LET && loop->next)
+            loop = loop->next;
         if (loop->kind != IR_FOR || nest->depth == NEST || loop->hint || (loop != stmt && loop->next))
             return;
-        nest->loops[nest->depth++] = loop;
+        if (loop != first)
+            nest->lets[nest->depth - 1] = first;
+        nest->loops[nest->depth] = loop;
+        nest->lets[nest->depth++] = NULL;
+        loop = loop->body;
     }
 }
 
@@ -141,6 +143,15 @@ static bool add_expression(struct ir_expr *expr, void *nest)
     else if (expr->kind == IR_OPERATION && dtype_is_float(expr->dtype) && vector_is_call(expr->operation))
         add_call(nest, expr);
     return true;
+}
+
+/* What is loaded between the loops is loaded inside then; what is computed there is not computed again. */
+static void add_lets(struct nest *nest)
+{
+    for (int k = 0; k < nest->depth - 1; k++)
+        for (struct ir_stmt *let = nest->lets[k]; let && let->kind == IR_LET; let = let->next)
+            if (let->value->kind == IR_LOAD)
+                add_load(nest, &let->value->access);
 }
 
 static bool add_stmt(struct ir_stmt *stmt, void *nest)
@@ -501,12 +512,15 @@ static bool interchange_nest(struct pass *pass, struct nest *nest)
     for (int k = 0; k < nest->depth; k++)
         nest->cost[k] = 0;
     ir_block_walk(nest->loops[nest->depth - 1]->body, add_stmt, nest);
+    add_lets(nest);
     add_short_loops(pass, nest);
     for (int k = nest->depth - 1; k >= 0; k--)
         if (nest->cost[k] < nest->cost[best])
             best = k;
-    if (best == nest->depth - 1 || !may_move(nest) || !is_legal(pass, nest, best, &backwards))
+    if (best == nest->depth - 1 || !may_move(nest) || !pass_lets_may_move(nest, best) ||
+        !is_legal(pass, nest, best, &backwards))
         return false;
+    pass_move_lets(pass, nest, best);
     for (int k = 0; k < nest->depth; k++)
         if (backwards >> k & 1)
             turn_round(pass, nest->loops[k]);
@@ -525,6 +539,7 @@ static bool visit(struct ir_stmt *stmt, void *context)
 {
     struct interchanger *interchanger = context;
     struct nest nest;
+    int depth;
 
     if (stmt->kind != IR_FOR)
         return true;
@@ -533,10 +548,22 @@ static bool visit(struct ir_stmt *stmt, void *context)
             interchanger->innermost = NULL;
         return true;
     }
-    find_nest(stmt, &nest);
-    if (nest.depth > 1 && interchange_nest(interchanger->pass, &nest))
-        interchanger->changed = true;
+    find_nest(stmt, false, &nest);
     interchanger->innermost = nest.depth > 1 ? nest.loops[nest.depth - 1] : NULL;
+    if (nest.depth > 1 && interchange_nest(interchanger->pass, &nest)) {
+        interchanger->changed = true;
+        return true;
+    }
+    depth = nest.depth;
+    find_nest(stmt, true, &nest);
+    if (nest.depth > depth && !is_short(nest.loops[nest.depth - 1]) &&
+        interchange_nest(interchanger->pass, &nest)) {
+        struct ir_stmt *few = nest.few; /* comes next, and is to stay */
+        if (few)
+            find_nest(few, true, &nest);
+        interchanger->innermost = few ? nest.loops[nest.depth - 1] : NULL;
+        interchanger->changed = true;
+    }
     return true;
 }
 
