@@ -59,9 +59,29 @@ static int cost_of_step(int64_t step, int apart)
     return step >= -FEW && step <= FEW ? 1 + (int)(step < 0 ? -step : step) : apart;
 }
 
+/* Whether it is an element of an input for each iteration of one loop, at a known place along other axes:
+ * they go into a row, which others repeat (pass tabulate). */
+static bool is_column(const struct ir_access *access, const struct ir_symbol *variable)
+{
+    int others = 0;
+
+    for (int axis = 0; axis < access->buffer->rank; axis++) {
+        const struct ir_expr *index = access->indices[axis], *extent = access->buffer->shape[axis];
+        bool known = index->kind == IR_INTEGER && extent->kind == IR_INTEGER &&
+                     index->integer < extent->integer; /* there, also where no iteration asks for it */
+        others += !known;
+        if (!known && (index->kind != IR_SYMBOL || index->symbol != variable))
+            return false;
+    }
+    return others == 1 && access->buffer->role == IR_INPUT;
+}
+
 static int cost_of(const struct ir_access *access, const struct ir_symbol *variable, int apart)
 {
     int last = access->buffer->rank - 1;
+
+    if (is_column(access, variable))
+        return 1;
 
     for (int axis = 0; axis <= last; axis++) {
         struct pass_affine affine;

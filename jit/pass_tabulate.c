@@ -12,7 +12,8 @@
  *
  * In other loops inside of loops only functions go into tables, such as the cosine of a window's place in
  * `y[i, j] = x[i + j] * (0.5 - 0.5 * cos(j * step))`, which each row would compute again; there also those of
- * the elements of inputs that such a loop goes over, `rsqrt(variance[j] + 1e-5)`, and quotients.
+ * the elements of inputs that such a loop goes over, `rsqrt(variance[j] + 1e-5)`, quotients, and elements
+ * that lie apart along it, `bias[j, 2]` of `bias: T[N, 4]`.
  */
 #include "pass.h"
 #include "vector.h"
@@ -133,14 +134,22 @@ static bool add_axis(const struct tabulator *tabulator, const struct ir_symbol *
     return true;
 }
 
-/* Whether it is the element of an input that the loops themselves are over, so that it is there whatever
- * stands around it. */
+static bool is_inside(const struct ir_expr *index, const struct ir_expr *extent)
+{
+    return index->kind == IR_INTEGER && extent->kind == IR_INTEGER && index->integer >= 0 &&
+           index->integer < extent->integer;
+}
+
+/* Whether it is the element of an input that the loops themselves are over, at a known place along other
+ * axes, so that it is there whatever stands around it. */
 static bool is_element(const struct tabulator *tabulator, const struct ir_access *access, struct axes *axes)
 {
     if (!tabulator->only_functions || access->buffer->role != IR_INPUT || access->buffer->rank > AXES)
         return false;
     for (int k = 0; k < access->buffer->rank; k++) {
         const struct ir_expr *index = access->indices[k];
+        if (is_inside(index, access->buffer->shape[k]))
+            continue;
         if (index->kind != IR_SYMBOL || index->symbol->kind != IR_SYMBOL_LOOP ||
             !add_axis(tabulator, index->symbol, axes))
             return false;
@@ -150,6 +159,24 @@ static bool is_element(const struct tabulator *tabulator, const struct ir_access
             return false;
     }
     return access->buffer->rank > 0;
+}
+
+/* Whether the elements that the one loop goes over lie apart: vectors would be gathered in each iteration of
+ * the loops around. */
+static bool lies_apart(const struct ir_expr *expr, const struct ir_symbol *variable)
+{
+    const struct ir_buffer *buffer = expr->access.buffer;
+    int axis = 0;
+
+    if (expr->kind != IR_LOAD || !buffer->contiguous)
+        return false;
+    while (axis < buffer->rank && expr->access.indices[axis]->kind == IR_INTEGER)
+        axis++;
+    for (int k = axis + 1; k < buffer->rank; k++)
+        if (buffer->shape[k]->kind != IR_INTEGER || buffer->shape[k]->integer != 1)
+            return axis < buffer->rank && expr->access.indices[axis]->kind == IR_SYMBOL &&
+                   expr->access.indices[axis]->symbol == variable;
+    return false;
 }
 
 /* False: it hangs on something else, or on too many loops. */
@@ -215,7 +242,8 @@ static bool is_function(struct ir_expr *expr, const struct axes *axes)
 {
     if (ir_expr_walk(expr, is_no_load, NULL))
         return !ir_expr_walk(expr, is_no_function, NULL);
-    return axes->count == 1 && !ir_expr_walk(expr, is_cheap, NULL);
+    return axes->count == 1 &&
+           (lies_apart(expr, axes->loops[0]->symbol) || !ir_expr_walk(expr, is_cheap, NULL));
 }
 
 static bool goes_along(const struct ir_access *access, const struct axes *axes)
