@@ -494,7 +494,7 @@ void vector_fuse(struct vector_builder *builder)
         struct vector_value *value = &loop->values.items[k];
         int a = value->operands[0], b = value->operands[1];
         bool sum = value->operation == OP_ADD || value->operation == OP_SUB;
-        if ((value->dtype != AKG_FLOAT32 && value->dtype != AKG_FLOAT64) || !sum)
+        if (!dtype_is_float(value->dtype) || !sum)
             continue;
         if (value->kind == VECTOR_ACCUMULATE && is_product(loop, uses, a, value->dtype)) {
             take_product(loop, value, a, -1);

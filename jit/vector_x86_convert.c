@@ -18,6 +18,25 @@ static int round_to_half(struct machine *machine, int a)
     return machine_rm(machine, X86_VCVTPH2PS, bits, narrow);
 }
 
+/* `sum`, and where a is nan, that one, quiet. */
+static int unless_nan(struct machine *machine, int bits, int sum, int a)
+{
+    enum { QUIET_OF_SECOND = 0x22 }; /* for quiet nan and signalling nan, and 0 for others: the first stays */
+    if (machine_is_avx512(machine)) {
+        int result = machine_copy(machine, bits, sum);
+        machine_add(machine,
+                    (struct x86_instruction){.form = X86_VFIXUPIMMPS,
+                                             .bits = bits,
+                                             .reg = result,
+                                             .vvvv = a,
+                                             .rm = machine_constant(machine, VECTOR_I32, QUIET_OF_SECOND)});
+        return result;
+    }
+    int quiet = machine_rvm(machine, X86_VORPS, bits, a, machine_constant(machine, VECTOR_I32, 0x400000));
+    return machine_select(machine, VECTOR_F32, machine_compare(machine, OP_EQ, AKG_FLOAT32, a, a), sum,
+                          quiet);
+}
+
 /* To nearest even: half of a unit less a bit is added, and one more where the last bit kept is odd. */
 static int round_to_bfloat(struct machine *machine, int a)
 {
@@ -26,9 +45,7 @@ static int round_to_bfloat(struct machine *machine, int a)
     odd = machine_rvm(machine, X86_VANDPS, bits, odd, machine_constant(machine, VECTOR_I32, 1));
     int sum = machine_rvm(machine, X86_VPADDD, bits, a, machine_constant(machine, VECTOR_I32, 0x7fff));
     sum = machine_rvm(machine, X86_VPADDD, bits, sum, odd);
-    int quiet = machine_rvm(machine, X86_VORPS, bits, a, machine_constant(machine, VECTOR_I32, 0x400000));
-    int number = machine_compare(machine, OP_EQ, AKG_FLOAT32, a, a);
-    sum = machine_select(machine, VECTOR_F32, number, sum, quiet);
+    sum = unless_nan(machine, bits, sum, a);
     return machine_rvm(machine, X86_VANDPS, bits, sum, machine_constant(machine, VECTOR_I32, 0xffff0000));
 }
 
