@@ -117,7 +117,7 @@ static bool join_term(struct scanning *scanning, int total, struct vector_value 
 static bool is_scanned(const struct scanning *scanning, enum operation operation, akg_dtype dtype)
 {
     bool sums = operation == OP_ADD || operation == OP_MUL;
-    return vector_reorders(operation, dtype) && dtype != AKG_BOOL && !dtype_is_half(dtype) &&
+    return vector_reorders(operation, dtype) && dtype != AKG_BOOL &&
            !(scanning->builder->options->strict && dtype_is_float(dtype) && sums);
 }
 
