@@ -275,7 +275,7 @@ int machine_chosen_extreme(struct machine *machine, const struct vector_value *v
     const struct vector_value *values = machine->loop->values.items, *test = &values[value->operands[0]];
     bool wide = value->type == VECTOR_F64, is_less = test->operation == OP_LT;
     if (test->kind != VECTOR_OPERATION || (test->operation != OP_GT && !is_less) ||
-        test->from != value->dtype || (value->dtype != AKG_FLOAT32 && value->dtype != AKG_FLOAT64))
+        test->from != value->dtype || !dtype_is_float(value->dtype))
         return 0;
     int above = test->operands[is_less], below = test->operands[!is_less];
     if (value->operands[1] == above && value->operands[2] == below)
