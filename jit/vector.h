@@ -250,6 +250,8 @@ struct vector_nest {
                          first column of a tile, where values ask for it; -1: none does */
     bool is_flat;     /* in rows: where they lie one behind the other they may be one */
     int fold; /* rows whose columns are side by side in one vector (vector_fold.c); 0: each has its own */
+    bool is_along; /* lanes are iterations of the innermost loop, not columns (vector_along.c) */
+    int rest;      /* then: the slot of how many of these are left behind whole vectors */
 };
 
 /* A slot that grows by what the slot `delta` holds from one iteration of a band to the next. */
@@ -315,10 +317,11 @@ struct vector_loop {
     bool begins_anew;        /* likewise: where it begins is found out in each iteration of that */
     bool is_parted; /* threads may share it: how many of its iterations come at a time is not known */
     bool is_part;   /* likewise: it is a part that goes over the rows of tensors */
-    bool copies; /* it is a nest that copies short rows (vector_copy.c), which other code may stand beside: */
-    int most;    /* it is for rows of so many elements; 0: of any */
-    int count;   /* the slot of the iterations; not of nests */
-    int elements; /* the slot of how many there are of what is stored to; 0: nobody asks */
+    bool is_beside; /* other code may stand beside it; it is asked first: */
+    bool copies;    /* it is a nest that copies short rows (vector_copy.c) */
+    int most;       /* it is for rows of so many elements; 0: of any */
+    int count;      /* the slot of the iterations; not of nests */
+    int elements;   /* the slot of how many there are of what is stored to; 0: nobody asks */
     int nearby; /* likewise of a tensor that is loaded at several places, where stores go no way of their own
                  */
     const struct vector_nest *nest; /* NULL: none */
@@ -384,6 +387,15 @@ bool vector_nest_is_small(const struct vector_loop *loop);
 bool vector_may_fold(const struct vector_nest *nest, const struct vector_options *options);
 /* How many are, of the nest as values; 0: none. */
 int vector_find_fold(const struct vector_nest *nest, const struct vector_loop *loop);
+/* Of a nest: whether its lanes may be iterations of its innermost loop; never, where the call says for how
+ * many of these and of columns it pays, or always. */
+enum vector_along { VECTOR_NEVER_ALONG, VECTOR_SOMETIMES_ALONG, VECTOR_ALWAYS_ALONG };
+enum vector_along vector_may_go_along(const struct vector_nest *nest, const struct vector_options *options);
+/* Whether the values of the nest, which is to be one of those, can be had so. */
+bool vector_goes_along(const struct vector_nest *nest, const struct vector_loop *loop);
+/* For how many columns it pays at most, and for how many iterations of the innermost loop at least: twice as
+ * many as columns, too. */
+enum { VECTOR_ALONG_COLUMNS = 8, VECTOR_ALONG_DEPTHS = 8 };
 /* The nest, whose rows and columns are parallel, as values; NULL where it is not one of those. */
 struct vector_loop *vector_nest_build(struct arena *arena, struct vector_nest *nest,
                                       const struct vector_options *options);

@@ -126,7 +126,7 @@ struct vector_loop *vector_copy_build(struct arena *arena, const struct ir_stmt 
     builder.loop = arena_new(arena, struct vector_loop);
     builder.loop->stmt = stmt;
     builder.loop->nest = nest;
-    builder.loop->copies = true;
+    builder.loop->copies = builder.loop->is_beside = true;
     builder.loop->most = is_known ? 0 : SHORT_BYTES / size;
     for (int level = 0; level < nest->depth; level++)
         add_argument(&builder, VECTOR_ARGUMENT_COUNT, -1, level);

@@ -531,6 +531,7 @@ static void finish(struct vector_builder *builder)
         if (loop->values.items[k].kind == VECTOR_INDEX)
             nest->index = add_state(builder, 1);
     nest->state = add_state(builder, nest->depth);
+    nest->rest = nest->is_along ? add_state(builder, 1) : -1;
     for (int k = 0; k < loop->streams.count; k++)
         loop->streams.items[k].state = add_state(builder, nest->depth);
     loop->nest = nest;
@@ -589,6 +590,10 @@ struct vector_loop *vector_nest_build(struct arena *arena, struct vector_nest *n
     for (int level = nest->first; level < nest->depth; level++)
         if (vector_lets_may_stop(nest->loops[level]->body, options))
             return NULL;
+    if (nest->is_along) {
+        struct vector_loop *along = build_nest(arena, nest, options, &wants_depth);
+        return along && vector_goes_along(nest, along) ? along : NULL;
+    }
     struct vector_loop *loop = build_folded(arena, nest, options);
     if (loop)
         return loop;

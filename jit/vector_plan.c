@@ -208,6 +208,20 @@ static struct vector_loop *build_nest(struct planning *planning, const struct ir
     return vector_nest_build(&planning->plan->arena, nest, planning->options);
 }
 
+/* Likewise, with lanes along its innermost loop; NULL, too, where that does not pay as often as is said. */
+static struct vector_loop *build_along(struct planning *planning, const struct ir_stmt *stmt, int first,
+                                       enum vector_along often)
+{
+    struct vector_nest *nest = arena_new(&planning->plan->arena, struct vector_nest);
+    if (!vector_nest_shape(stmt, first, nest) || vector_may_go_along(nest, planning->options) != often)
+        return NULL;
+    for (int level = first; level <= VECTOR_COLUMNS; level++)
+        if (!is_parallel(planning, nest->loops[level]))
+            return NULL;
+    nest->is_along = true;
+    return vector_nest_build(&planning->plan->arena, nest, planning->options);
+}
+
 /* A loop inside of one that may be a band; NULL: it is no part of such. */
 static struct vector_loop *build_part(struct planning *planning, const struct ir_stmt *inner, bool serially)
 {
@@ -295,11 +309,31 @@ static bool plan_repeated(struct planning *planning, const struct ir_stmt *stmt)
 static bool plan_nest(struct planning *planning, const struct ir_stmt *stmt)
 {
     for (int first = VECTOR_ROWS; first <= VECTOR_COLUMNS; first++) {
-        struct vector_loop *loop = build_nest(planning, stmt, first);
+        struct vector_loop *loop = build_along(planning, stmt, first, VECTOR_ALWAYS_ALONG);
+        if (add_loop(planning, loop))
+            return is_for_all_strides(loop);
+        loop = build_nest(planning, stmt, first);
         if (add_loop(planning, loop))
             return is_for_all_strides(loop);
     }
     return false;
+}
+
+/* A nest with lanes along its innermost loop, where the call has few columns, which stands beside other code:
+ * not where threads share columns of which it is not known how many there are, for that decides what is added
+ * to what. */
+static void plan_along(struct planning *planning, const struct ir_stmt *stmt)
+{
+    for (int first = VECTOR_ROWS; first <= VECTOR_COLUMNS; first++) {
+        bool is_shared =
+            first == VECTOR_COLUMNS && vector_plan_splits(planning->plan, stmt) && !vector_known_extent(stmt);
+        struct vector_loop *loop =
+            is_shared ? NULL : build_along(planning, stmt, first, VECTOR_SOMETIMES_ALONG);
+        if (loop)
+            loop->is_beside = true;
+        if (add_loop(planning, loop))
+            return;
+    }
 }
 
 /* Likewise for a loop around a nest, where both are one nest for all strides. */
@@ -481,6 +515,8 @@ static void plan_block(struct planning *planning, const struct ir_stmt *first, i
             plan_loop(planning, stmt);
             continue;
         }
+        if (stmt->kind == IR_FOR)
+            plan_along(planning, stmt);
         if (stmt->kind == IR_FOR &&
             (plan_copy(planning, stmt) || plan_merged(planning, stmt) || plan_nest(planning, stmt)))
             continue;
@@ -501,16 +537,16 @@ static bool is_untouched(struct ir_stmt *stmt, void *context)
 {
     const struct planning *planning = context;
     return !is_left_out(planning, stmt) &&
-           (stmt->kind != IR_FOR ||
-            (vector_plan_find(planning->plan, stmt) < 0 && vector_plan_find_copy(planning->plan, stmt) < 0));
+           (stmt->kind != IR_FOR || (vector_plan_find(planning->plan, stmt) < 0 &&
+                                     vector_plan_find_beside(planning->plan, stmt) < 0));
 }
 
 /* Whether other code is not needed of what is copied. */
 static bool is_copied(const struct planning *planning, const struct ir_stmt *stmt)
 {
-    int number = vector_plan_find_copy(planning->plan, stmt);
+    int number = vector_plan_find_beside(planning->plan, stmt);
     const struct vector_loop *copy = number < 0 ? NULL : planning->plan->loops.items[number];
-    return copy && !copy->most && is_for_all_strides(copy);
+    return copy && copy->copies && !copy->most && is_for_all_strides(copy);
 }
 
 /* Whether a loop of the block is machine code already, or a branch in it is left out. */
@@ -625,15 +661,15 @@ bool vector_plan_splits(const struct vector_plan *plan, const struct ir_stmt *st
 int vector_plan_find(const struct vector_plan *plan, const struct ir_stmt *stmt)
 {
     for (int k = 0; plan && k < plan->loops.count; k++)
-        if (plan->loops.items[k]->stmt == stmt && !plan->loops.items[k]->copies)
+        if (plan->loops.items[k]->stmt == stmt && !plan->loops.items[k]->is_beside)
             return k;
     return -1;
 }
 
-int vector_plan_find_copy(const struct vector_plan *plan, const struct ir_stmt *stmt)
+int vector_plan_find_beside(const struct vector_plan *plan, const struct ir_stmt *stmt)
 {
     for (int k = 0; plan && k < plan->loops.count; k++)
-        if (plan->loops.items[k]->stmt == stmt && plan->loops.items[k]->copies)
+        if (plan->loops.items[k]->stmt == stmt && plan->loops.items[k]->is_beside)
             return k;
     return -1;
 }
@@ -711,6 +747,8 @@ bool vector_plan_print(struct text *out, const struct ir_kernel *kernel, const s
         else
             text_format(out, "\nakg_vector_%d: # line %d, %d lane%s of %d bits", k, loop->stmt->span.line,
                         lanes, lanes == 1 ? "" : "s", bits);
+        if (loop->nest && loop->nest->is_along)
+            text_string(out, " along the innermost loop");
         if (slim && !loop->band && !loop->flow)
             text_format(out, " behind %d of %d", slim, lanes * bits / slim);
         if (!loop->band && !loop->flow && !loop->copies)

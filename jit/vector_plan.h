@@ -34,12 +34,12 @@ static inline const char *vector_loop_name(const struct vector_plan *plan, int n
 /* Whether the loop is among the shared; false where there is no plan. */
 bool vector_plan_splits(const struct vector_plan *plan, const struct ir_stmt *stmt);
 
-/* The number of the loop, or -1; not of one that copies. */
+/* The number of the loop, or -1; not of one that stands beside it. */
 int vector_plan_find(const struct vector_plan *plan, const struct ir_stmt *stmt);
 /* That of its code with branches (flow.h), which may be there beside vectors. */
 int vector_plan_find_flow(const struct vector_plan *plan, const struct ir_stmt *stmt);
-/* That of one that copies short rows, to be asked first. */
-int vector_plan_find_copy(const struct vector_plan *plan, const struct ir_stmt *stmt);
+/* That of one which does, to be asked first. */
+int vector_plan_find_beside(const struct vector_plan *plan, const struct ir_stmt *stmt);
 
 /* The instructions of all loops as text, each with the line of the source it belongs to. False when memory
  * runs out. */

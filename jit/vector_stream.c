@@ -311,7 +311,7 @@ static bool may_lie_apart(const struct vector_builder *builder, const struct ir_
 }
 
 /* Along the columns an element lies behind the other, or behind the next one, or it is the same one, or a few
- * apart; anywhere where rows are to be folded. */
+ * apart; anywhere where rows are to be folded, or lanes are no columns. */
 static bool find_strides(const struct vector_builder *builder, const struct ir_access *access,
                          struct vector_stream *stream)
 {
@@ -322,8 +322,9 @@ static bool find_strides(const struct vector_builder *builder, const struct ir_a
             return false;
     bool every_other =
         (size >= 4 && columns->bytes == 2 * size) || may_lie_apart(builder, access->buffer, columns->bytes);
+    bool is_anywhere = builder->nest->fold || (builder->nest->is_along && builder->section == 1);
     if (columns->kind != VECTOR_STAYS &&
-        (columns->kind != VECTOR_STRIDE || (columns->bytes != size && !every_other && !builder->nest->fold)))
+        (columns->kind != VECTOR_STRIDE || (columns->bytes != size && !every_other && !is_anywhere)))
         return false;
     stream->step_kind = VECTOR_UNIT;
     stream->step = columns->kind == VECTOR_STRIDE ? columns->bytes / size : 0;

@@ -170,9 +170,9 @@ void machine_build_step(struct machine *machine, machine_section *section, int s
 }
 
 /* Which lanes there are: those below the count. */
-void machine_tail(struct machine *machine, machine_section *section)
+void machine_tail(struct machine *machine, machine_section *section, int number)
 {
-    int tail = machine_keep(machine, KEPT_TAIL, VECTOR_MASK, 0, 0);
+    int tail = machine_keep(machine, KEPT_TAIL, VECTOR_MASK, number, 0);
     machine->section = section;
     if (machine_is_avx512(machine)) {
         machine_add(machine,
@@ -441,7 +441,7 @@ static void build_loops(struct machine *machine, struct sections *sections)
     if (sections->has_pieces)
         build_pieces(machine, sections);
     else if (!machine->loop->is_even)
-        machine_tail(machine, &sections->tail);
+        machine_tail(machine, &sections->tail, 0);
 }
 
 static void build_sections(struct machine *machine, struct sections *sections)

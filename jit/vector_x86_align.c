@@ -97,7 +97,7 @@ void machine_build_aligned(struct machine *machine, struct machine_aligned *alig
     if (!aligned->store)
         return;
     machine_build_step(machine, &aligned->vector, 0, 0, true);
-    machine_tail(machine, &aligned->tail);
+    machine_tail(machine, &aligned->tail, 0);
 }
 
 void machine_place_aligned(struct machine *machine, struct machine_aligned *aligned)

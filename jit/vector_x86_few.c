@@ -48,7 +48,7 @@ static void build_left(struct machine *machine, struct machine_few *few, int don
     if (!machine_can_have_pieces(machine->loop)) {
         machine_build_step(machine, &few->vectors[few->count], few->count, done, true);
         few->count++;
-        machine_tail(machine, &few->tail);
+        machine_tail(machine, &few->tail, 0);
         return;
     }
     for (int piece = lanes / 2; piece; piece /= 2) {
@@ -117,7 +117,7 @@ void machine_build_few(struct machine *machine, struct machine_few *few)
         return;
     machine->steps = 1;
     machine_build_step(machine, &few->vectors[few->count++], 0, 0, true);
-    machine_tail(machine, &few->tail);
+    machine_tail(machine, &few->tail, 0);
     machine->section = &few->result;
     for (int k = 0; k < loop->accumulators.count; k++)
         machine_build_result(machine, k);

@@ -11,8 +11,8 @@
 
 /* To so many iterations before the end of what is left. */
 void machine_place_back(struct machine *machine, int lanes);
-/* Which lanes there are: those below the count. */
-void machine_tail(struct machine *machine, machine_section *section);
+/* Which lanes there are, in the mask of that number: those below the count. */
+void machine_tail(struct machine *machine, machine_section *section, int number);
 /* Registers for what is kept: so many for vectors, partial results first. */
 void machine_pin(struct machine *machine, int free_vectors);
 /* What is kept, and the streams: when all else is built. */

@@ -20,162 +20,30 @@
 
 #include <string.h>
 
-/* ---- general registers -------------------------------------------------------------------------- */
-
-static const int general_pool[] = {X86_RSI, X86_R8,  X86_R9,  X86_R11, X86_RDX,
-                                   X86_RBX, X86_R12, X86_R13, X86_R14, X86_R15};
-enum { GENERALS = sizeof general_pool / sizeof *general_pool };
-
-/* The place of a free register in the pool; GENERALS: none is. */
-static int free_general(const struct nest_code *code)
-{
-    int k = 0;
-    while (k < GENERALS && !(code->free_generals >> general_pool[k] & 1))
-        k++;
-    return k;
-}
-
-static int take_general(struct nest_code *code)
-{
-    int k = free_general(code);
-    if (k == GENERALS) {
-        machine_refuse(code->machine);
-        return X86_RSI;
-    }
-    code->free_generals &= ~(1 << general_pool[k]);
-    code->machine->general |= 1u << general_pool[k];
-    return general_pool[k];
-}
-
-/* Registers for the streams of a section. Where all rows are reached at once and their distance is not known,
- * every fifth row has its own. */
-static void place_streams(struct nest_code *code, int first, int end, int rows, bool at_once)
-{
-    memset(code->places, 0, sizeof code->places);
-    code->free_generals = ~0;
-    for (int k = first; k < end; k++) {
-        int number = code->loop->values.items[k].stream;
-        if (number < 0 || code->places[number].used)
-            continue;
-        struct place *place = &code->places[number];
-        bool spread = at_once && rows > 1 &&
-                      code->loop->streams.items[number].strides[VECTOR_ROWS].kind == VECTOR_RUN_TIME_STRIDE;
-        place->used = true;
-        place->bases[0] = take_general(code);
-        place->stride = spread ? take_general(code) : -1;
-        place->triple = spread && rows > 3 ? take_general(code) : -1;
-        for (int base = 1; spread && base * ROWS_PER_BASE < rows; base++)
-            place->bases[base] = take_general(code);
-    }
-}
-
-static void general(struct machine *machine, enum x86_form form, int reg, struct x86_memory memory)
-{
-    machine_add(machine,
-                (struct x86_instruction){.form = form, .reg = reg, .has_memory = true, .memory = memory});
-}
-
-static void by(struct machine *machine, enum x86_form form, int reg, int64_t number)
-{
-    machine_add(machine, (struct x86_instruction){.form = form, .rm = reg, .immediate = number});
-}
-
-static void add_stride(struct machine *machine, int reg, const struct vector_stride *stride)
-{
-    if (stride->kind == VECTOR_STRIDE)
-        by(machine, X86_ADD_BY, reg, stride->bytes);
-    else if (stride->kind == VECTOR_RUN_TIME_STRIDE)
-        general(machine, X86_ADD, reg, machine_slot(machine, stride->slot));
-}
-
-/* The addresses that the slots `at` (a loop's, of each stream) hold, into the registers of the places. */
-static void load_places(struct nest_code *code, int at, int rows)
-{
-    struct machine *machine = code->machine;
-    for (int k = 0; k < code->loop->streams.count; k++) {
-        const struct vector_stream *stream = &code->loop->streams.items[k];
-        const struct place *place = &code->places[k];
-        if (!place->used)
-            continue;
-        general(machine, X86_MOV, place->bases[0],
-                machine_slot(machine, machine_place_slot(code, stream, at)));
-        if (place->stride < 0)
-            continue;
-        general(machine, X86_MOV, place->stride, machine_slot(machine, stream->strides[VECTOR_ROWS].slot));
-        if (place->triple >= 0)
-            general(machine, X86_LEA, place->triple, (struct x86_memory){place->stride, place->stride, 2, 0});
-        for (int base = 1; base * ROWS_PER_BASE < rows; base++) {
-            general(machine, X86_LEA, place->bases[base],
-                    (struct x86_memory){place->bases[base - 1], place->stride, 4, 0});
-            machine_add(machine, (struct x86_instruction){
-                                     .form = X86_ADD, .reg = place->bases[base], .rm = place->stride});
-        }
-    }
-}
-
-/* Streams that do not reach all rows at once go from row to row. */
-static void next_row(struct nest_code *code)
-{
-    for (int k = 0; k < code->loop->streams.count; k++) {
-        const struct vector_stride *stride = &code->loop->streams.items[k].strides[VECTOR_ROWS];
-        const struct place *place = &code->places[k];
-        if (place->used && place->stride < 0 && stride->kind == VECTOR_RUN_TIME_STRIDE)
-            add_stride(code->machine, place->bases[0], stride);
-    }
-}
-
-static void next_depth(struct nest_code *code, int rows)
-{
-    for (int k = 0; k < code->loop->streams.count; k++) {
-        const struct place *place = &code->places[k];
-        for (int base = 0; place->used && (base == 0 || (place->stride >= 0 && base * ROWS_PER_BASE < rows));
-             base++)
-            add_stride(code->machine, place->bases[base],
-                       &code->loop->streams.items[k].strides[code->depth - 1]);
-    }
-}
-
-static struct x86_memory address(const struct nest_code *code, const struct vector_value *value, int row,
-                                 int column)
-{
-    const struct vector_stream *stream = &code->loop->streams.items[value->stream];
-    const struct vector_stride *rows = &stream->strides[VECTOR_ROWS];
-    const struct place *place = &code->places[value->stream];
-    int size = dtype_table[value->dtype].size;
-    struct x86_memory memory = {place->bases[0], X86_NONE, 1, value->offset * size};
-    memory.displacement += column * code->machine->lanes * (int)stream->step * size;
-    row *= code->nest->fold ? code->nest->fold : 1;
-    if (code->written)
-        memory.displacement += code->written * (int)stream->strides[code->nest->depth - 1].bytes;
-    if (rows->kind == VECTOR_STRIDE)
-        memory.displacement += (int)rows->bytes * row;
-    if (place->stride < 0 || rows->kind != VECTOR_RUN_TIME_STRIDE)
-        return memory;
-    int rest = row % ROWS_PER_BASE;
-    memory.base = place->bases[row / ROWS_PER_BASE];
-    if (rest) {
-        memory.index = rest == 3 ? place->triple : place->stride;
-        memory.scale = rest == 3 ? 1 : rest;
-    }
-    return memory;
-}
-
 /* ---- values ------------------------------------------------------------------------------------- */
 
-/* Tiles of few columns have more rows with AVX2, and the registers of the others. */
+/* Tiles of few columns have more rows with AVX2, or of lanes along the depths, and the registers of the
+ * others. */
+int machine_nest_partial(struct nest_code *code, const struct tile *tile, enum vector_type type, int slot,
+                         int row, int column)
+{
+    bool is_spread = machine_is_avx512(code->machine) && !code->nest->is_along;
+    return machine_keep(code->machine, KEPT_PARTIAL, type, slot,
+                        (uint64_t)(row * (is_spread ? MOST_COLUMNS : tile->columns) + column));
+}
+
 static int partial_of(struct nest_code *code, const struct tile *tile, const struct vector_value *value,
                       int row, int column)
 {
-    int spread = machine_is_avx512(code->machine) ? MOST_COLUMNS : tile->columns;
-    return machine_keep(code->machine, KEPT_PARTIAL, value->type, value->slot,
-                        (uint64_t)(row * spread + column));
+    return machine_nest_partial(code, tile, value->type, value->slot, row, column);
 }
 
 /* Those that there are, of the ones in the mask. */
 static int lanes_of(struct nest_code *code, const struct tile *tile, int mask, int column)
 {
+    int number = code->nest->is_along ? TAIL_OF_COLUMNS : 0;
     int last = tile->is_last && column + 1 == tile->columns
-                   ? machine_keep(code->machine, KEPT_TAIL, VECTOR_MASK, 0, 0)
+                   ? machine_keep(code->machine, KEPT_TAIL, VECTOR_MASK, number, 0)
                    : 0;
     return last && mask ? machine_and(code->machine, mask, last) : last ? last : mask;
 }
@@ -216,9 +84,11 @@ static int load_value(struct nest_code *code, const struct tile *tile, const str
                       int mask, int row, int column)
 {
     const struct vector_stream *stream = &code->loop->streams.items[value->stream];
-    struct x86_memory memory = address(code, value, row, column);
+    struct x86_memory memory = machine_address(code, value, row, column);
     if (code->nest->fold && (value->by_row || value->by_column))
         return machine_load_folded(code, value, memory);
+    if (code->in_depths)
+        return machine_load_along(code, value, memory);
     mask = is_for_all_columns(code, value) ? mask_of_any(code, tile, value->mask)
                                            : mask_of(code, tile, value, mask, column);
     if (stream->strides[VECTOR_COLUMNS].kind == VECTOR_STAYS)
@@ -255,7 +125,9 @@ static void test_repeat(struct nest_code *code)
                                                   .bits = masks ? 128 : 256,
                                                   .reg = X86_RAX,
                                                   .rm = code->repeat});
-    by(machine, X86_AND_BY, X86_RAX, (1 << (masks ? machine->lanes : 8)) - 1);
+    machine_add(machine, (struct x86_instruction){.form = X86_AND_BY,
+                                                  .rm = X86_RAX,
+                                                  .immediate = (1 << (masks ? machine->lanes : 8)) - 1});
     code->repeat = 0;
 }
 
@@ -293,7 +165,7 @@ static void store_alone(struct nest_code *code, const struct tile *tile, const s
     int masks[2];
     mask = mask_of(code, tile, value, mask, column);
     int64_t step = code->nest->fold ? 1 : code->loop->streams.items[value->stream].step;
-    struct x86_memory memory = address(code, value, row, column);
+    struct x86_memory memory = machine_address(code, value, row, column);
     if (step == 1) {
         machine_store_to(machine, value, memory, operand, mask);
     } else if (step == 2) {
@@ -324,8 +196,8 @@ static void store_value(struct nest_code *code, const struct tile *tile, const s
     const int operands[2] = {is_second ? before : operand, is_second ? operand : before};
     int masks[2];
     machine_pair_masks(machine, value->type, mask, masks);
-    machine_store_both(machine, value, address(code, is_second ? other : value, row, column), operands,
-                       masks);
+    machine_store_both(machine, value, machine_address(code, is_second ? other : value, row, column),
+                       operands, masks);
 }
 
 static int build_value(struct nest_code *code, const struct tile *tile, const struct vector_value *value,
@@ -358,13 +230,24 @@ static int build_value(struct nest_code *code, const struct tile *tile, const st
     case VECTOR_TOTAL:
         return total(code, value, partial_of(code, tile, value, row, column));
     case VECTOR_SET:
+        if (code->nest->is_along) { /* what there is before is added behind the depths */
+            int sum = partial_of(code, tile, value, row, column);
+            machine_put(machine, value->type, sum,
+                        machine_combine(machine, OP_ADD, value->dtype, machine_bits(machine, value->type),
+                                        operands[0], sum),
+                        0);
+            return 0;
+        }
         machine_add(machine, (struct x86_instruction){.form = X86_VMOVAPS,
                                                       .bits = machine_bits(machine, value->type),
                                                       .reg = partial_of(code, tile, value, row, column),
                                                       .rm = operands[0]});
         return 0;
     case VECTOR_ACCUMULATE:
-        machine_accumulate(machine, value, partial_of(code, tile, value, row, column), operands, mask);
+        if (code->in_depths)
+            machine_accumulate_along(code, value, partial_of(code, tile, value, row, column), operands);
+        else
+            machine_accumulate(machine, value, partial_of(code, tile, value, row, column), operands, mask);
         return 0;
     case VECTOR_REPEAT:
         repeat(code, tile, operands[0]);
@@ -399,8 +282,8 @@ static void build_row(struct nest_code *code, const struct tile *tile, int first
     code->machine->line = 0;
 }
 
-static void build_section(struct nest_code *code, const struct tile *tile, machine_section *section,
-                          int first, int end)
+void machine_build_section(struct nest_code *code, const struct tile *tile, machine_section *section,
+                           int first, int end)
 {
     code->machine->section = section;
     memset(code->any, 0, sizeof *code->any * (size_t)code->loop->values.count);
@@ -411,86 +294,7 @@ static void build_section(struct nest_code *code, const struct tile *tile, machi
         for (int column = 0; column < tile->columns; column += together)
             build_row(code, tile, first, end, row, column, column + together);
         if (row + 1 < tile->rows)
-            next_row(code);
-    }
-}
-
-/* The depths begin where the loop around the innermost one is. */
-static int depth_start(const struct nest_code *code)
-{
-    return code->depth <= VECTOR_DEPTHS + 1 ? VECTOR_ROWS : code->depth - 2;
-}
-
-enum { LINE = 64 }; /* bytes of the cache */
-
-/* Depths: a bit more than the latency of the second cache, in tiles of the usual size; a scale of addresses.
- */
-enum { AHEAD = 8 };
-
-/* ---- what is fetched ahead ------------------------------------------------------------------------ */
-
-static void prefetch(struct nest_code *code, const struct tile *tile, const struct vector_value *value,
-                     enum x86_form form, struct x86_memory memory)
-{
-    int bytes = tile->columns * code->machine->lanes * dtype_table[value->dtype].size;
-    for (int at = 0; at < bytes; at += LINE) {
-        general(code->machine, form, 0, memory);
-        memory.displacement += LINE;
-    }
-}
-
-/* Elements that the next rows start from: each row is in a line, and maybe a page, of its own, and all would
- * be waited for at once. */
-static void prefetch_next_rows(struct nest_code *code, const struct tile *tile)
-{
-    for (int k = 0; k < code->nest->body; k++) {
-        const struct vector_value *value = &code->loop->values.items[k];
-        if (value->kind != VECTOR_LOAD)
-            continue;
-        const struct vector_stream *stream = &code->loop->streams.items[value->stream];
-        const struct vector_stride *rows = &stream->strides[VECTOR_ROWS];
-        if (rows->kind != VECTOR_RUN_TIME_STRIDE || stream->strides[VECTOR_COLUMNS].kind == VECTOR_STAYS)
-            continue;
-        int at = code->places[value->stream].bases[0]; /* that of the last row now */
-        for (int row = 0; row < tile->rows; row++) {
-            add_stride(code->machine, at, rows);
-            prefetch(code, tile, value, stream->is_stored ? X86_PREFETCH_WRITE : X86_PREFETCH,
-                     (struct x86_memory){at, X86_NONE, 1, value->offset * dtype_table[value->dtype].size});
-        }
-    }
-}
-
-/* Where the stream is `count` depths further on. False: not known, too far, or no register is left. */
-static bool is_ahead(struct nest_code *code, struct tile *tile, const struct vector_value *value, int count,
-                     struct x86_memory *memory)
-{
-    enum { FARTHEST = 1 << 20 };
-    const struct vector_stride *depths =
-        &code->loop->streams.items[value->stream].strides[code->nest->depth - 1];
-    *memory = address(code, value, 0, 0);
-    if (depths->kind == VECTOR_STRIDE) {
-        memory->displacement += (int)depths->bytes * count;
-        return depths->bytes >= LINE && depths->bytes <= FARTHEST;
-    }
-    if (depths->kind != VECTOR_RUN_TIME_STRIDE || free_general(code) == GENERALS || memory->index != X86_NONE)
-        return false;
-    memory->index = take_general(code);
-    memory->scale = count;
-    code->machine->section = &tile->enter;
-    general(code->machine, X86_MOV, memory->index, machine_slot(code->machine, depths->slot));
-    code->machine->section = &tile->body;
-    return true;
-}
-
-/* What all rows of the tile use, where each depth may have lines of its own. */
-static void prefetch_next_depths(struct nest_code *code, struct tile *tile)
-{
-    for (int k = code->nest->body; k < code->nest->result; k++) {
-        const struct vector_value *value = &code->loop->values.items[k];
-        struct x86_memory memory;
-        if (value->kind == VECTOR_LOAD && !value->by_row && value->by_column &&
-            is_ahead(code, tile, value, AHEAD, &memory))
-            prefetch(code, tile, value, X86_PREFETCH, memory);
+            machine_next_row(code);
     }
 }
 
@@ -551,54 +355,51 @@ static void load_early(struct nest_code *code, struct tile *tile)
         }
 }
 
-/* Whether the innermost loop ends before what it could fetch ahead. */
-static bool is_short(const struct nest_code *code)
-{
-    int count = vector_known_extent(code->nest->loops[code->depth - 1]);
-    return count && count <= 2 * AHEAD;
-}
-
 static void build_body(struct nest_code *code, struct tile *tile)
 {
     int first = code->nest->body, end = code->nest->result;
-    place_streams(code, first, end, tile->rows, true);
+    machine_place_streams(code, first, end, tile->rows, true);
     code->machine->section = &tile->enter;
-    load_places(code, depth_start(code), tile->rows);
+    machine_load_places(code, machine_depth_start(code), tile->rows);
     if (code->has_early)
         load_early(code, tile);
     for (int k = 0; k < code->written_out; k++) {
         code->written = k;
-        build_section(code, tile, &tile->body, first, end);
+        machine_build_section(code, tile, &tile->body, first, end);
     }
     code->written = 0;
     if (code->nest->is_while) {
         test_repeat(code);
     } else if (code->depth > VECTOR_DEPTHS) {
-        if (code->written_out == 1 && !is_short(code))
-            prefetch_next_depths(code, tile);
-        next_depth(code, tile->rows);
+        if (code->written_out == 1)
+            machine_prefetch_next_depths(code, tile);
+        machine_next_depth(code, tile->rows, 1);
     }
 }
 
 static void build_tile(struct nest_code *code, struct tile *tile)
 {
     int body = code->nest->body, result = code->nest->result, end = code->loop->values.count;
+    if (code->nest->is_along) {
+        machine_build_along(code, tile);
+        return;
+    }
     build_body(code, tile);
-    place_streams(code, 0, body, tile->rows, false);
+    machine_place_streams(code, 0, body, tile->rows, false);
     code->machine->section = &tile->start;
-    load_places(code, VECTOR_ROWS, tile->rows);
-    build_section(code, tile, &tile->start, 0, body);
+    machine_load_places(code, VECTOR_ROWS, tile->rows);
+    machine_build_section(code, tile, &tile->start, 0, body);
     if (tile->rows >= code->rows && tile->rows != code->extents[VECTOR_ROWS])
-        prefetch_next_rows(code, tile);
-    place_streams(code, result, end, tile->rows, false);
+        machine_prefetch_next_rows(code, tile);
+    machine_place_streams(code, result, end, tile->rows, false);
     code->machine->section = &tile->result;
-    load_places(code, VECTOR_ROWS, tile->rows);
-    build_section(code, tile, &tile->result, result, end);
+    machine_load_places(code, VECTOR_ROWS, tile->rows);
+    machine_build_section(code, tile, &tile->result, result, end);
 }
 
 /* ---- the size of tiles --------------------------------------------------------------------------- */
 
-static int kept_vectors(const struct machine *machine)
+int machine_kept_vectors(const struct machine *machine)
 {
     int count = 0;
     for (int k = 0; k < machine->kept.count; k++)
@@ -657,7 +458,7 @@ static int choose_size(struct nest_code *code, int most_rows)
     bool has_rows = code->nest->first == VECTOR_ROWS;
     struct tile trial = {.rows = 1, .columns = COLUMNS};
     build_body(code, &trial);
-    int kept = kept_vectors(machine), pressure = machine_pressure(machine, &trial.body);
+    int kept = machine_kept_vectors(machine), pressure = machine_pressure(machine, &trial.body);
     int each = code->loop->accumulators.count, alone = 0;
     for (int k = 0; k < code->loop->accumulators.count; k++)
         alone += !code->loop->accumulators.items[k].symbol; /* one for all rows and columns */
@@ -719,7 +520,7 @@ static void build_tiles(struct nest_code *code)
     }
     for (int kind = FOUR; kind < COLUMN_KINDS; kind++)
         if (code->columns[kind] && code->tiles[kind][0].is_last)
-            machine_tail(code->machine, &code->tails[kind]);
+            machine_tail(code->machine, &code->tails[kind], 0);
 }
 
 /* ---- all ------------------------------------------------------------------------------------------- */
@@ -756,7 +557,7 @@ static struct machine *build_nest(struct arena *arena, const struct vector_loop 
     machine_write_out(code);
     if (code->extents[VECTOR_ROWS] && code->extents[VECTOR_ROWS] < most_rows)
         most_rows = code->extents[VECTOR_ROWS];
-    int kept = choose_size(code, most_rows);
+    int kept = loop->nest->is_along ? machine_size_along(code, most_rows) : choose_size(code, most_rows);
     machine_choose_columns(code);
     build_tiles(code);
     machine_pin(machine, kept);

@@ -23,7 +23,11 @@ struct tile {
     int rows, columns, lanes; /* of a vector */
     bool is_last;             /* those of the last vector that are not there are masked */
     machine_section start, enter, body, result;
+    machine_section last, next, sums; /* where lanes lie along the depths (vector_x86_along.c) */
 };
+
+/* Then: the masks of the lanes that are left of the innermost loop, and of the columns of a tile. */
+enum { TAIL_OF_DEPTHS, TAIL_OF_COLUMNS };
 
 struct nest_code {
     struct machine *machine;
@@ -46,13 +50,69 @@ struct nest_code {
     bool has_early;
     int repeat; /* the mask of the lanes that go on, of the columns so far; 0: none */
     struct place places[VECTOR_STREAMS];
-    int free_generals; /* of the pool, as bits */
+    int free_generals;    /* of the pool, as bits */
+    bool in_depths;       /* what is being built has iterations of the innermost loop in its lanes, */
+    bool is_rest;         /* those that are left behind whole vectors */
+    machine_section rest; /* makes the mask of these */
 };
+
+/* ---- vector_x86_nest.c ---- */
+
+/* The register of what is accumulated for a row and a column of the tile. */
+int machine_nest_partial(struct nest_code *code, const struct tile *tile, enum vector_type type, int slot,
+                         int row, int column);
+/* The values from one on up to another one, for all rows and columns of the tile. */
+void machine_build_section(struct nest_code *code, const struct tile *tile, machine_section *section,
+                           int first, int end);
+/* Vector registers that are kept, but for those of accumulators. */
+int machine_kept_vectors(const struct machine *machine);
+
+/* ---- vector_x86_along.c: lanes along the depths ---- */
+
+/* Rows and columns of the tiles; gives the registers that are kept. */
+int machine_size_along(struct nest_code *code, int most_rows);
+void machine_build_along(struct nest_code *code, struct tile *tile);
+int machine_load_along(struct nest_code *code, const struct vector_value *value, struct x86_memory memory);
+void machine_accumulate_along(struct nest_code *code, const struct vector_value *value, int partial,
+                              const int *operands);
+/* All rows and columns; the depths of one tile. */
+void machine_place_along(struct nest_code *code);
+void machine_place_depths_along(struct nest_code *code, struct tile *tile);
+
+/* ---- vector_x86_nest_place.c ---- */
+
+/* Registers for the streams of the values from one on up to another one. Where all rows are reached at once
+ * and their distance is not known, every fifth row has its own. */
+void machine_place_streams(struct nest_code *code, int first, int end, int rows, bool at_once);
+/* The addresses that the slots `at` (a loop's, of each stream) hold, into the registers of the places. */
+void machine_load_places(struct nest_code *code, int at, int rows);
+/* Streams that do not reach all rows at once go from row to row. */
+void machine_next_row(struct nest_code *code);
+/* All go on by so many iterations of the innermost loop. */
+void machine_next_depth(struct nest_code *code, int rows, int count);
+struct x86_memory machine_address(const struct nest_code *code, const struct vector_value *value, int row,
+                                  int column);
+/* The loop whose slots hold where the registers begin. */
+int machine_depth_start(const struct nest_code *code);
+/* What the next rows start from. */
+void machine_prefetch_next_rows(struct nest_code *code, const struct tile *tile);
+/* What the innermost loop loads some iterations further on, unless it ends before. */
+void machine_prefetch_next_depths(struct nest_code *code, struct tile *tile);
 
 /* ---- vector_x86_nest_loops.c ---- */
 
 /* The loops around the tiles. */
 void machine_place_columns(struct nest_code *code);
+/* All rows of one tile's columns. */
+void machine_place_rows(struct nest_code *code, struct tile *tiles, int kinds);
+/* The slot `level` of every stream goes on by `count` iterations of the loop of the other level. */
+void machine_advance_streams(struct nest_code *code, int level, int stride_level, int count);
+/* Every stream's slot of one loop from that of another. */
+void machine_copy_streams(struct nest_code *code, int to, int from);
+/* Instructions between a register and a slot; both of them; the slot alone, which sets the flags. */
+void machine_move_slot(struct machine *machine, enum x86_form form, int reg, int slot);
+void machine_copy_slot(struct machine *machine, int to, int from);
+void machine_add_to_slot(struct machine *machine, int slot, int64_t number);
 /* How many columns have to be left for tiles of the kind. */
 int machine_least_columns(const struct nest_code *code, int kind);
 /* Whether so many rows are better left to tiles of the next kind. */

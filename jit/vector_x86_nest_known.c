@@ -14,6 +14,8 @@ void machine_know_extents(struct nest_code *code)
         return;
     if (!code->machine->loop->is_parted)
         code->extents[VECTOR_ROWS] = vector_known_extent(nest->loops[VECTOR_ROWS]);
+    if (nest->is_along)
+        return;
     code->extents[VECTOR_COLUMNS] = vector_known_extent(nest->loops[VECTOR_COLUMNS]);
     if (nest->fold) {
         code->extents[VECTOR_ROWS] = vector_known_extent(nest->loops[VECTOR_ROWS]) / nest->fold;
@@ -108,7 +110,7 @@ void machine_write_out(struct nest_code *code)
     code->depth = nest->depth;
     code->written_out = 1;
     bool is_small = code->extents[VECTOR_ROWS] && code->extents[VECTOR_COLUMNS];
-    if ((machine_is_avx512(code->machine) && !is_small) || nest->is_while)
+    if ((machine_is_avx512(code->machine) && !is_small) || nest->is_while || nest->is_along)
         return;
     int count = few_iterations(nest->loops[level]);
     for (int k = 0; k < code->loop->streams.count; k++)

@@ -7,28 +7,28 @@
  */
 #include "vector_x86_nest.h"
 
-static void move(struct machine *machine, enum x86_form form, int reg, int slot)
+void machine_move_slot(struct machine *machine, enum x86_form form, int reg, int slot)
 {
     machine_emit(machine,
                  (struct x86_instruction){
                      .form = form, .reg = reg, .has_memory = true, .memory = machine_slot(machine, slot)});
 }
 
-static void copy_slot(struct machine *machine, int to, int from)
+void machine_copy_slot(struct machine *machine, int to, int from)
 {
-    move(machine, X86_MOV, X86_RAX, from);
-    move(machine, X86_MOV_STORE, X86_RAX, to);
+    machine_move_slot(machine, X86_MOV, X86_RAX, from);
+    machine_move_slot(machine, X86_MOV_STORE, X86_RAX, to);
 }
 
-static void add_to_slot(struct machine *machine, int slot, int64_t number)
+void machine_add_to_slot(struct machine *machine, int slot, int64_t number)
 {
-    move(machine, X86_MOV, X86_RAX, slot);
+    machine_move_slot(machine, X86_MOV, X86_RAX, slot);
     machine_emit_by(machine, X86_ADD_BY, X86_RAX, number);
-    move(machine, X86_MOV_STORE, X86_RAX, slot); /* leaves the flags */
+    machine_move_slot(machine, X86_MOV_STORE, X86_RAX, slot); /* leaves the flags */
 }
 
 /* The slot `level` of every stream goes on by `count` iterations of that loop. */
-static void advance(struct nest_code *code, int level, int stride_level, int count)
+void machine_advance_streams(struct nest_code *code, int level, int stride_level, int count)
 {
     struct machine *machine = code->machine;
     if (code->nest->fold && level == VECTOR_ROWS)
@@ -37,13 +37,13 @@ static void advance(struct nest_code *code, int level, int stride_level, int cou
         const struct vector_stream *stream = &code->loop->streams.items[k];
         const struct vector_stride *stride = &stream->strides[stride_level];
         if (stride->kind == VECTOR_STRIDE) {
-            add_to_slot(machine, stream->state + level, stride->bytes * count);
+            machine_add_to_slot(machine, stream->state + level, stride->bytes * count);
         } else if (stride->kind == VECTOR_RUN_TIME_STRIDE) {
             machine_emit(machine, (struct x86_instruction){
                                       .form = X86_MOV_IMMEDIATE, .reg = X86_RAX, .immediate = count});
-            move(machine, X86_IMUL, X86_RAX, stride->slot);
-            move(machine, X86_ADD, X86_RAX, stream->state + level);
-            move(machine, X86_MOV_STORE, X86_RAX, stream->state + level);
+            machine_move_slot(machine, X86_IMUL, X86_RAX, stride->slot);
+            machine_move_slot(machine, X86_ADD, X86_RAX, stream->state + level);
+            machine_move_slot(machine, X86_MOV_STORE, X86_RAX, stream->state + level);
         }
     }
 }
@@ -55,19 +55,19 @@ static void add_product(struct machine *machine, int slot, const struct vector_s
         machine_emit(machine, (struct x86_instruction){
                                   .form = X86_MOV_IMMEDIATE, .reg = X86_RAX, .immediate = stride->bytes});
     else
-        move(machine, X86_MOV, X86_RAX, stride->slot);
+        machine_move_slot(machine, X86_MOV, X86_RAX, stride->slot);
     machine_emit(machine, (struct x86_instruction){.form = X86_IMUL, .reg = X86_RAX, .rm = machine->count});
-    move(machine, X86_ADD, X86_RAX, slot);
-    move(machine, X86_MOV_STORE, X86_RAX, slot);
+    machine_move_slot(machine, X86_ADD, X86_RAX, slot);
+    machine_move_slot(machine, X86_MOV_STORE, X86_RAX, slot);
 }
 
 /* Every stream's slot of one loop from that of another. */
-static void copy_streams(struct nest_code *code, int to, int from)
+void machine_copy_streams(struct nest_code *code, int to, int from)
 {
     for (int k = 0; k < code->loop->streams.count; k++) {
         const struct vector_stream *stream = &code->loop->streams.items[k];
         if (machine_place_slot(code, stream, to) != machine_place_slot(code, stream, from))
-            copy_slot(code->machine, stream->state + to, machine_place_slot(code, stream, from));
+            machine_copy_slot(code->machine, stream->state + to, machine_place_slot(code, stream, from));
     }
 }
 
@@ -82,17 +82,17 @@ static void place_depths(struct nest_code *code, struct tile *tile, int level)
     }
     if (level == code->depth - 1) {
         machine_allocate(machine, &tile->enter);
-        move(machine, X86_MOV, machine->count, code->nest->counts + level);
+        machine_move_slot(machine, X86_MOV, machine->count, code->nest->counts + level);
         machine_emit_label(machine, head);
         machine_allocate(machine, &tile->body);
         machine_emit_by(machine, X86_SUB_BY, machine->count, 1);
     } else {
-        copy_streams(code, level, level == VECTOR_DEPTHS ? VECTOR_ROWS : level - 1);
-        copy_slot(machine, code->nest->state + level, code->nest->counts + level);
+        machine_copy_streams(code, level, level == VECTOR_DEPTHS ? VECTOR_ROWS : level - 1);
+        machine_copy_slot(machine, code->nest->state + level, code->nest->counts + level);
         machine_emit_label(machine, head);
         place_depths(code, tile, level + 1);
-        advance(code, level, level, 1);
-        add_to_slot(machine, code->nest->state + level, -1);
+        machine_advance_streams(code, level, level, 1);
+        machine_add_to_slot(machine, code->nest->state + level, -1);
     }
     machine_emit_jump(machine, X86_JNE, head);
 }
@@ -118,7 +118,7 @@ static void retreat(struct nest_code *code, int level, int left, int head)
     }
     machine_emit(machine,
                  (struct x86_instruction){.form = X86_MOV_IMMEDIATE, .reg = X86_RAX, .immediate = left});
-    move(machine, X86_MOV_STORE, X86_RAX, code->nest->state + level);
+    machine_move_slot(machine, X86_MOV_STORE, X86_RAX, code->nest->state + level);
     machine_emit_jump(machine, X86_JMP, head);
 }
 
@@ -156,12 +156,12 @@ static void step_rows_back(struct nest_code *code, int rows, int next_rows, int 
     int forward = machine->labels++, left = code->nest->state + VECTOR_ROWS;
     if (next_rows + 1 >= rows)
         return;
-    move(machine, X86_MOV, machine->count, left);
+    machine_move_slot(machine, X86_MOV, machine->count, left);
     machine_emit_by(machine, X86_CMP_BY, machine->count, next_rows);
     machine_emit_jump(machine, X86_JLE, forward);
     machine_emit_by(machine, X86_CMP_BY, machine->count, rows);
     machine_emit_jump(machine, X86_JGE, forward);
-    move(machine, X86_MOV, X86_RAX, code->nest->counts + VECTOR_ROWS);
+    machine_move_slot(machine, X86_MOV, X86_RAX, code->nest->counts + VECTOR_ROWS);
     machine_emit_by(machine, X86_CMP_BY, X86_RAX, rows);
     machine_emit_jump(machine, X86_JL, forward);
     machine_emit_by(machine, X86_SUB_BY, machine->count, rows);
@@ -174,11 +174,11 @@ static void test_rows(struct nest_code *code, const struct tile *tiles, int kind
 {
     struct machine *machine = code->machine;
     int left = code->nest->state + VECTOR_ROWS;
-    move(machine, X86_MOV, X86_RAX, left);
+    machine_move_slot(machine, X86_MOV, X86_RAX, left);
     machine_emit_by(machine, X86_CMP_BY, X86_RAX, tiles[kind].rows);
     machine_emit_jump(machine, X86_JL, next);
     if (may_be_halved(tiles, kind, kinds)) {
-        move(machine, X86_MOV, X86_RAX, left);
+        machine_move_slot(machine, X86_MOV, X86_RAX, left);
         machine_emit_by(machine, X86_CMP_BY, X86_RAX, 2 * tiles[kind + 1].rows);
         machine_emit_jump(machine, X86_JE, next);
     }
@@ -189,6 +189,8 @@ static void place_tile(struct nest_code *code, struct tile *tile)
     machine_allocate(code->machine, &tile->start);
     if (code->nest->is_while)
         place_while(code, tile);
+    else if (code->nest->is_along)
+        machine_place_depths_along(code, tile);
     else
         place_depths(code, tile, VECTOR_DEPTHS);
     machine_allocate(code->machine, &tile->result);
@@ -199,7 +201,7 @@ static void place_known_rows(struct nest_code *code, struct tile *tiles, int kin
 {
     struct machine *machine = code->machine;
     int left = code->nest->state + VECTOR_ROWS, rest = code->extents[VECTOR_ROWS];
-    copy_streams(code, VECTOR_ROWS, VECTOR_COLUMNS);
+    machine_copy_streams(code, VECTOR_ROWS, VECTOR_COLUMNS);
     for (int kind = 0; kind < kinds; kind++) {
         int times = machine_row_tiles(code, tiles, kind, kinds), head = machine->labels++;
         rest -= times * tiles[kind].rows;
@@ -208,23 +210,23 @@ static void place_known_rows(struct nest_code *code, struct tile *tiles, int kin
         if (times > 1) {
             machine_emit(machine, (struct x86_instruction){
                                       .form = X86_MOV_IMMEDIATE, .reg = X86_RAX, .immediate = times});
-            move(machine, X86_MOV_STORE, X86_RAX, left);
+            machine_move_slot(machine, X86_MOV_STORE, X86_RAX, left);
             machine_emit_label(machine, head);
         }
         place_tile(code, &tiles[kind]);
         if (times > 1 || rest)
-            advance(code, VECTOR_ROWS, VECTOR_ROWS, tiles[kind].rows);
+            machine_advance_streams(code, VECTOR_ROWS, VECTOR_ROWS, tiles[kind].rows);
         if (times > 1) {
-            move(machine, X86_MOV, X86_RAX, left);
+            machine_move_slot(machine, X86_MOV, X86_RAX, left);
             machine_emit_by(machine, X86_SUB_BY, X86_RAX, 1);
-            move(machine, X86_MOV_STORE, X86_RAX, left); /* leaves the flags */
+            machine_move_slot(machine, X86_MOV_STORE, X86_RAX, left); /* leaves the flags */
             machine_emit_jump(machine, X86_JNE, head);
         }
     }
 }
 
 /* All rows of one tile's columns. */
-static void place_rows(struct nest_code *code, struct tile *tiles, int kinds)
+void machine_place_rows(struct nest_code *code, struct tile *tiles, int kinds)
 {
     struct machine *machine = code->machine;
     int left = code->nest->state + VECTOR_ROWS;
@@ -232,15 +234,15 @@ static void place_rows(struct nest_code *code, struct tile *tiles, int kinds)
         place_known_rows(code, tiles, kinds);
         return;
     }
-    copy_streams(code, VECTOR_ROWS, VECTOR_COLUMNS);
-    copy_slot(machine, left, code->nest->counts + VECTOR_ROWS);
+    machine_copy_streams(code, VECTOR_ROWS, VECTOR_COLUMNS);
+    machine_copy_slot(machine, left, code->nest->counts + VECTOR_ROWS);
     for (int kind = 0; kind < kinds; kind++) {
         int head = machine->labels++, next = machine->labels++, rows = tiles[kind].rows;
         machine_emit_label(machine, head);
         test_rows(code, tiles, kind, kinds, next);
         place_tile(code, &tiles[kind]);
-        advance(code, VECTOR_ROWS, VECTOR_ROWS, rows);
-        add_to_slot(machine, left, -rows);
+        machine_advance_streams(code, VECTOR_ROWS, VECTOR_ROWS, rows);
+        machine_add_to_slot(machine, left, -rows);
         machine_emit_jump(machine, X86_JMP, head);
         machine_emit_label(machine, next);
         if (!machine_is_avx512(machine) && rows > 2 && can_compute_again(code))
@@ -266,7 +268,7 @@ static void step_columns_back(struct nest_code *code, int head)
     machine_emit_by(machine, X86_SUB_BY, machine->count, machine->lanes);
     machine_emit_by(machine, X86_CMP_BY, machine->count, -machine->lanes);
     machine_emit_jump(machine, X86_JE, masked);
-    move(machine, X86_MOV, X86_RAX, code->nest->counts + VECTOR_COLUMNS);
+    machine_move_slot(machine, X86_MOV, X86_RAX, code->nest->counts + VECTOR_COLUMNS);
     machine_emit_by(machine, X86_CMP_BY, X86_RAX, machine->lanes);
     machine_emit_jump(machine, X86_JL, masked);
     if (code->nest->index >= 0)
@@ -286,9 +288,10 @@ int machine_least_columns(const struct nest_code *code, int kind)
 /* By so many columns. */
 static void advance_columns(struct nest_code *code, int width)
 {
-    advance(code, VECTOR_COLUMNS, VECTOR_COLUMNS, width);
+    machine_advance_streams(code, VECTOR_COLUMNS, VECTOR_COLUMNS, width);
     if (code->nest->index >= 0)
-        add_to_slot(code->machine, code->nest->index, width * code->nest->loops[VECTOR_COLUMNS]->step);
+        machine_add_to_slot(code->machine, code->nest->index,
+                            width * code->nest->loops[VECTOR_COLUMNS]->step);
 }
 
 /* All columns, which are known. */
@@ -313,16 +316,16 @@ static void place_known_columns(struct nest_code *code)
         if (times > 1) {
             machine_emit(machine, (struct x86_instruction){
                                       .form = X86_MOV_IMMEDIATE, .reg = X86_RAX, .immediate = times});
-            move(machine, X86_MOV_STORE, X86_RAX, left);
+            machine_move_slot(machine, X86_MOV_STORE, X86_RAX, left);
             machine_emit_label(machine, head);
         }
-        place_rows(code, code->tiles[kind], code->kinds[kind]);
+        machine_place_rows(code, code->tiles[kind], code->kinds[kind]);
         if (times > 1 || rest > 0)
             advance_columns(code, width);
         if (times > 1) {
-            move(machine, X86_MOV, X86_RAX, left);
+            machine_move_slot(machine, X86_MOV, X86_RAX, left);
             machine_emit_by(machine, X86_SUB_BY, X86_RAX, 1);
-            move(machine, X86_MOV_STORE, X86_RAX, left); /* leaves the flags */
+            machine_move_slot(machine, X86_MOV_STORE, X86_RAX, left); /* leaves the flags */
             machine_emit_jump(machine, X86_JNE, head);
         }
     }
@@ -332,7 +335,7 @@ static void place_unknown_columns(struct nest_code *code)
 {
     struct machine *machine = code->machine;
     int left = code->nest->state + VECTOR_COLUMNS;
-    copy_slot(machine, left, code->nest->counts + VECTOR_COLUMNS);
+    machine_copy_slot(machine, left, code->nest->counts + VECTOR_COLUMNS);
     for (int kind = 0; kind < COLUMN_KINDS; kind++) {
         int head, next, width = code->columns[kind] * machine->lanes;
         if (!width)
@@ -340,7 +343,7 @@ static void place_unknown_columns(struct nest_code *code)
         head = machine->labels++;
         next = machine->labels++;
         machine_emit_label(machine, head);
-        move(machine, X86_MOV, machine->count, left);
+        machine_move_slot(machine, X86_MOV, machine->count, left);
         machine_emit_by(machine, X86_CMP_BY, machine->count, machine_least_columns(code, kind));
         machine_emit_jump(machine, X86_JL, next);
         if (kind == HALF) {
@@ -351,9 +354,9 @@ static void place_unknown_columns(struct nest_code *code)
             machine_emit_by(machine, X86_SUB_BY, machine->count, (code->columns[kind] - 1) * machine->lanes);
         if (kind >= FOUR)
             machine_allocate(machine, &code->tails[kind]);
-        place_rows(code, code->tiles[kind], code->kinds[kind]);
+        machine_place_rows(code, code->tiles[kind], code->kinds[kind]);
         advance_columns(code, width);
-        add_to_slot(machine, left, -width);
+        machine_add_to_slot(machine, left, -width);
         machine_emit_jump(machine, X86_JMP, head);
         machine_emit_label(machine, next);
         if (kind == SINGLE && can_compute_again(code))
@@ -364,11 +367,15 @@ static void place_unknown_columns(struct nest_code *code)
 void machine_place_columns(struct nest_code *code)
 {
     struct machine *machine = code->machine;
+    if (code->nest->is_along) {
+        machine_place_along(code);
+        return;
+    }
     if (code->nest->index >= 0)
-        copy_slot(machine, code->nest->index, first_column(code->loop));
+        machine_copy_slot(machine, code->nest->index, first_column(code->loop));
     for (int k = 0; k < code->loop->streams.count && !code->is_one[VECTOR_COLUMNS]; k++)
-        copy_slot(machine, code->loop->streams.items[k].state + VECTOR_COLUMNS,
-                  code->loop->streams.items[k].slot);
+        machine_copy_slot(machine, code->loop->streams.items[k].state + VECTOR_COLUMNS,
+                          code->loop->streams.items[k].slot);
     machine->head = machine->labels++;
     machine_emit_label(machine, machine->head);
     if (code->extents[VECTOR_COLUMNS])

@@ -349,7 +349,7 @@ bool machine_build_short(struct machine *machine)
                                                        .reg = machine->count,
                                                        .has_memory = true,
                                                        .memory = machine_slot(machine, loop->count)});
-        machine_tail(machine, &sections.tail);
+        machine_tail(machine, &sections.tail, 0);
         machine_allocate(machine, &sections.tail);
     }
     for (int k = 0; k < machine->short_count; k++)

@@ -1,0 +1,123 @@
+/*
+ * vector_along.c: nests whose lanes are iterations of the innermost loop, not columns.
+ *
+ *     for o: for q: { var s = 0; for n, for i, for j: s = s + x[n, i, j + q] * y[n, o, i, j]; w[o, q] = s }
+ *
+ * has few columns, of which vectors would be all but empty, and goes along what it loads with its innermost
+ * loop, of many iterations: each sum of a tile has a vector of partial results, element j of the innermost
+ * loop in lane j modulo their number, which are added up behind all loops.
+ *
+ * Consumes nests (vector_nest.c); says which of them may have such lanes. Before they are built by their
+ * form and what is known of extents: all that is loaded in the innermost loop lies side by side along it, or
+ * every other element does, or it is the same for all of its iterations. Behind that by their values: all
+ * they do in that loop is to add floats up, under no condition. Not for code that is strict.
+ */
+#include "pass.h"
+#include "vector.h"
+
+/* ---- by its form ---------------------------------------------------------------------------------- */
+
+struct loads {
+    const struct ir_symbol *depth;
+    bool moves;
+};
+
+static bool lies_along(struct ir_expr *expr, void *context)
+{
+    enum { FARTHEST = 2 /* elements from one iteration to the next */ };
+    struct loads *loads = context;
+    struct pass_affine affine;
+    if (expr->kind != IR_LOAD)
+        return true;
+    int last = expr->access.buffer->rank - 1;
+    for (int axis = 0; axis < last; axis++)
+        if (pass_mentions(expr->access.indices[axis], loads->depth))
+            return false;
+    if (last < 0 || !pass_mentions(expr->access.indices[last], loads->depth))
+        return true;
+    if (!pass_affine_of(expr->access.indices[last], &affine))
+        return false;
+    int64_t step = pass_affine_coefficient(&affine, loads->depth);
+    loads->moves = true;
+    return step >= 0 && step <= FARTHEST;
+}
+
+static bool adds_up(const struct ir_stmt *first)
+{
+    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next)
+        if (stmt->kind != IR_LET && (stmt->kind != IR_ASSIGN || !dtype_is_float(stmt->symbol->dtype)))
+            return false;
+    return true;
+}
+
+enum vector_along vector_may_go_along(const struct vector_nest *nest, const struct vector_options *options)
+{
+    enum { FEW = 4 /* columns that vectors are as good as empty with */ };
+    if (options->strict || options->target == X86_TARGET_NONE || nest->is_while)
+        return VECTOR_NEVER_ALONG;
+    const struct ir_stmt *inner = nest->loops[nest->depth - 1], *columns = nest->loops[VECTOR_COLUMNS];
+    int column_count = vector_known_extent(columns), depth_count = vector_known_extent(inner);
+    struct loads loads = {.depth = inner->symbol};
+    if (inner->step != 1 || column_count > VECTOR_ALONG_COLUMNS ||
+        (depth_count && (depth_count < VECTOR_ALONG_DEPTHS || depth_count < 2 * column_count)) ||
+        !adds_up(inner->body) || !ir_block_expressions(inner->body, lies_along, &loads) || !loads.moves)
+        return VECTOR_NEVER_ALONG;
+    bool is_known = column_count && (column_count <= FEW || depth_count);
+    return is_known ? VECTOR_ALWAYS_ALONG : VECTOR_SOMETIMES_ALONG;
+}
+
+/* ---- by its values -------------------------------------------------------------------------------- */
+
+static bool is_sum(const struct vector_value *value)
+{
+    return (value->operation == OP_ADD || value->operation == OP_FMA || value->operation == OP_NEG) &&
+           value->mask < 0 && dtype_is_float(value->dtype);
+}
+
+static bool is_load_along(const struct vector_nest *nest, const struct vector_loop *loop,
+                          const struct vector_value *value)
+{
+    const struct vector_stream *stream = &loop->streams.items[value->stream];
+    const struct vector_stride *depths = &stream->strides[nest->depth - 1];
+    int size = dtype_table[value->dtype].size;
+    return value->mask < 0 && stream->strides[VECTOR_COLUMNS].kind != VECTOR_RUN_TIME_STRIDE &&
+           (depths->kind == VECTOR_STAYS ||
+            (depths->kind == VECTOR_STRIDE &&
+             (depths->bytes == size || (depths->bytes == 2 * size && size >= 4))));
+}
+
+/* In the innermost loop lanes are its iterations, before and behind it columns. */
+static bool suits(const struct vector_nest *nest, const struct vector_loop *loop,
+                  const struct vector_value *value)
+{
+    bool inside = value->section == 1;
+    switch (value->kind) {
+    case VECTOR_CONSTANT:
+    case VECTOR_SCALAR:
+    case VECTOR_OPERATION:
+    case VECTOR_FUSED:
+        return true;
+    case VECTOR_LOAD:
+        return inside ? is_load_along(nest, loop, value) : loop->streams.items[value->stream].step <= 2;
+    case VECTOR_ACCUMULATE:
+        return inside && is_sum(value);
+    case VECTOR_STORE:
+    case VECTOR_TOTAL:
+        return value->section == 2;
+    case VECTOR_SET:
+        return value->section == 0;
+    default:
+        return false;
+    }
+}
+
+bool vector_goes_along(const struct vector_nest *nest, const struct vector_loop *loop)
+{
+    int sums = 0;
+    for (int k = 0; k < loop->values.count; k++) {
+        if (!suits(nest, loop, &loop->values.items[k]))
+            return false;
+        sums += loop->values.items[k].kind == VECTOR_ACCUMULATE;
+    }
+    return sums == loop->accumulators.count;
+}

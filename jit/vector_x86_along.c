@@ -1,0 +1,358 @@
+/*
+ * vector_x86_along.c: tiles of nests whose lanes are iterations of the innermost loop (vector_along.c).
+ *
+ * Consumes a nest whose values suit that; builds tiles of a few rows and a few columns, for each of which an
+ * accumulator has a vector of partial results. The innermost loop goes by vectors, and what is left of it is
+ * one under a mask; addresses stay in registers through it and the loop around it. Behind the depths the
+ * partial results of a row are added up, half with half, into one vector whose lanes are the columns, and
+ * with these before and behind that all is as in other nests: what there was before the depths is added, the
+ * results are stored under a mask.
+ */
+#include "vector_x86_nest.h"
+#include "vector_x86_loop.h"
+#include "vector_x86_memory.h"
+#include "vector_x86_operation.h"
+
+/* ---- values --------------------------------------------------------------------------------------- */
+
+static int rest_mask(const struct nest_code *code)
+{
+    return code->is_rest ? machine_keep(code->machine, KEPT_TAIL, VECTOR_MASK, TAIL_OF_DEPTHS, 0) : 0;
+}
+
+static const struct vector_stride *depth_stride(const struct nest_code *code,
+                                                const struct vector_value *value)
+{
+    return &code->loop->streams.items[value->stream].strides[code->nest->depth - 1];
+}
+
+int machine_load_along(struct nest_code *code, const struct vector_value *value, struct x86_memory memory)
+{
+    const struct vector_stride *stride = depth_stride(code, value);
+    if (stride->kind == VECTOR_STAYS)
+        return machine_load_one(code->machine, value, memory, 0);
+    if (stride->bytes == dtype_table[value->dtype].size)
+        return machine_load_from(code->machine, value, memory, rest_mask(code));
+    return machine_load_every_other(code->machine, value, memory, rest_mask(code));
+}
+
+static bool is_zero_in_rest(const struct nest_code *code, int number)
+{
+    const struct vector_value *value = &code->loop->values.items[number];
+    return value->kind == VECTOR_LOAD && depth_stride(code, value)->kind != VECTOR_STAYS;
+}
+
+/* With AVX2 a mask takes as long as a product, and products of what masks have left out are 0. */
+void machine_accumulate_along(struct nest_code *code, const struct vector_value *value, int partial,
+                              const int *operands)
+{
+    bool is_product = value->operation == OP_FMA || value->operation == OP_NEG;
+    bool is_zero = is_zero_in_rest(code, value->operands[0]) &&
+                   (!is_product || is_zero_in_rest(code, value->operands[1]));
+    int mask = machine_is_avx512(code->machine) || !is_zero ? rest_mask(code) : 0;
+    machine_accumulate(code->machine, value, partial, operands, mask);
+}
+
+/* ---- sums ----------------------------------------------------------------------------------------- */
+
+enum { LANES = 128 /* bits that unpacking goes by */ };
+
+static int add(struct machine *machine, bool wide, int bits, int a, int b)
+{
+    return machine_combine(machine, OP_ADD, wide ? AKG_FLOAT64 : AKG_FLOAT32, bits, a, b);
+}
+
+/* Of two vectors, the lanes that `low` and `high` put side by side, added up. */
+static int add_unpacked(struct machine *machine, bool wide, enum x86_form low, enum x86_form high, int a,
+                        int b)
+{
+    return add(machine, wide, LANES, machine_rvm(machine, low, LANES, a, b),
+               machine_rvm(machine, high, LANES, a, b));
+}
+
+/* As many sums as fill 128 bits, of vectors of as many lanes. */
+static int sums_of_group(struct machine *machine, bool wide, const int *vectors, int count)
+{
+    int pairs[2];
+    if (wide)
+        return add_unpacked(machine, wide, X86_VUNPCKLPD, X86_VUNPCKHPD, vectors[0], vectors[count > 1]);
+    for (int k = 0; k < 2; k++) {
+        int first = 2 * k < count ? 2 * k : 0, second = 2 * k + 1 < count ? 2 * k + 1 : first;
+        pairs[k] = k && 2 >= count ? pairs[0]
+                                   : add_unpacked(machine, wide, X86_VUNPCKLPS, X86_VUNPCKHPS, vectors[first],
+                                                  vectors[second]);
+    }
+    return add_unpacked(machine, wide, X86_VUNPCKLPD, X86_VUNPCKHPD, pairs[0], pairs[1]);
+}
+
+/* The sums of the lanes of each vector, side by side. */
+static int sums_of(struct machine *machine, enum vector_type type, const int *vectors, int count)
+{
+    bool wide = vector_type_is_wide(type), masks = machine_is_avx512(machine);
+    int narrow[VECTOR_ALONG_COLUMNS], each = wide ? 2 : 4, sums = 0;
+    for (int k = 0; k < count; k++) {
+        narrow[k] = vectors[k];
+        for (int bits = machine_bits(machine, type); bits > LANES; bits /= 2)
+            narrow[k] =
+                add(machine, wide, bits / 2, narrow[k], machine_upper_half(machine, narrow[k], bits, wide));
+    }
+    for (int first = 0; first < count; first += each) {
+        int here = sums_of_group(machine, wide, narrow + first, count - first < each ? count - first : each);
+        if (!first)
+            sums = here;
+        else
+            sums = machine_rvmi(machine, masks ? X86_VINSERTF32X4 : X86_VINSERTF128,
+                                first / each > 1 ? 512 : 256, sums, here, first / each);
+    }
+    return sums;
+}
+
+/* Those of each row and accumulator, in the first register of the row as it is with one vector of columns. */
+static void add_partials(struct nest_code *code, const struct tile *tile, const struct tile *columns)
+{
+    const struct vector_loop *loop = code->loop;
+    for (int k = 0; k < loop->accumulators.count; k++)
+        for (int row = 0; row < tile->rows; row++) {
+            enum vector_type type = loop->accumulators.items[k].type;
+            int vectors[VECTOR_ALONG_COLUMNS];
+            for (int column = 0; column < tile->columns; column++)
+                vectors[column] = machine_nest_partial(code, tile, type, k, row, column);
+            machine_put(code->machine, type, machine_nest_partial(code, columns, type, k, row, 0),
+                        sums_of(code->machine, type, vectors, tile->columns), 0);
+        }
+}
+
+/* ---- tiles ---------------------------------------------------------------------------------------- */
+
+static void begin_partials(struct nest_code *code, const struct tile *tile)
+{
+    struct machine *machine = code->machine;
+    for (int k = 0; k < code->loop->accumulators.count; k++) {
+        enum vector_type type = code->loop->accumulators.items[k].type;
+        akg_dtype dtype = vector_type_is_wide(type) ? AKG_FLOAT64 : AKG_FLOAT32;
+        for (int row = 0; row < tile->rows; row++)
+            for (int column = 0; column < tile->columns; column++)
+                machine_put(machine, type, machine_nest_partial(code, tile, type, k, row, column),
+                            machine_constant(machine, type, machine_identity(OP_ADD, dtype)), 0);
+    }
+}
+
+/* The registers of the places, from where an iteration of the loop around the innermost one has left them to
+ * the next one. */
+static void go_on(struct nest_code *code, int rows)
+{
+    struct machine *machine = code->machine;
+    for (int k = 0; k < code->loop->streams.count; k++) {
+        const struct place *place = &code->places[k];
+        int slot = code->loop->streams.items[k].state + code->nest->depth - 1;
+        for (int base = 0; place->used && (base == 0 || (place->stride >= 0 && base * ROWS_PER_BASE < rows));
+             base++)
+            machine_add(machine, (struct x86_instruction){.form = X86_ADD,
+                                                          .reg = place->bases[base],
+                                                          .has_memory = true,
+                                                          .memory = machine_slot(machine, slot)});
+    }
+}
+
+static void build_depths(struct nest_code *code, struct tile *tile)
+{
+    int first = code->nest->body, end = code->nest->result, depth = code->nest->depth;
+    code->in_depths = true;
+    machine_place_streams(code, first, end, tile->rows, true);
+    code->machine->section = &tile->enter;
+    machine_load_places(code, depth <= VECTOR_DEPTHS + 2 ? VECTOR_ROWS : depth - 3, tile->rows);
+    machine_build_section(code, tile, &tile->body, first, end);
+    machine_next_depth(code, tile->rows, code->machine->lanes);
+    code->is_rest = true;
+    machine_build_section(code, tile, &tile->last, first, end);
+    code->is_rest = code->in_depths = false;
+    code->machine->section = &tile->next;
+    if (depth > VECTOR_DEPTHS + 1)
+        go_on(code, tile->rows);
+}
+
+void machine_build_along(struct nest_code *code, struct tile *tile)
+{
+    struct tile columns = *tile;
+    int body = code->nest->body, result = code->nest->result, end = code->loop->values.count;
+    columns.columns = 1;
+    columns.is_last = true;
+    code->machine->section = &tile->start;
+    begin_partials(code, tile);
+    build_depths(code, tile);
+    code->machine->section = &tile->sums;
+    add_partials(code, tile, &columns);
+    machine_place_streams(code, 0, body, tile->rows, false);
+    machine_load_places(code, VECTOR_ROWS, tile->rows);
+    machine_build_section(code, &columns, &tile->sums, 0, body);
+    machine_place_streams(code, result, end, tile->rows, false);
+    code->machine->section = &tile->result;
+    machine_load_places(code, VECTOR_ROWS, tile->rows);
+    machine_build_section(code, &columns, &tile->result, result, end);
+}
+
+/* Tiles of all columns, where these are known and few; else of three, two and one. */
+static void choose_columns(struct nest_code *code)
+{
+    enum { FEW = 4 /* of those of AVX2 as many as lanes of 64 bits */ };
+    static const int usual[] = {3, 2, 1};
+    const struct vector_nest *nest = code->nest;
+    bool is_shared = nest->first == VECTOR_COLUMNS && code->loop->is_parted;
+    int known = is_shared ? 0 : vector_known_extent(nest->loops[VECTOR_COLUMNS]);
+    for (int kind = 0; kind < COLUMN_KINDS; kind++)
+        code->columns[kind] = 0;
+    if (known && known <= (machine_is_avx512(code->machine) ? VECTOR_ALONG_COLUMNS : FEW)) {
+        code->columns[0] = known;
+        return;
+    }
+    for (int kind = 0; kind <= SINGLE; kind++)
+        code->columns[kind] = usual[kind];
+}
+
+int machine_size_along(struct nest_code *code, int most_rows)
+{
+    enum { MOST = 8 /* rows: more gain nothing */ };
+    struct machine *machine = code->machine;
+    int registers = machine_is_avx512(machine) ? MACHINE_VECTORS : 16, each = code->loop->accumulators.count;
+    choose_columns(code);
+    struct tile trial = {.rows = 1, .columns = code->columns[0]};
+    build_depths(code, &trial);
+    int kept = machine_kept_vectors(machine), room = registers - machine_pressure(machine, &trial.body);
+    code->rows = code->nest->first == VECTOR_ROWS ? (room - kept) / (trial.columns * each) : 1;
+    code->rows = code->rows > MOST ? MOST : code->rows;
+    code->rows = code->rows > most_rows ? most_rows : code->rows;
+    code->single_rows = code->rows;
+    if (code->rows < 1)
+        machine_refuse(machine);
+    for (int kind = 0; kind < COLUMN_KINDS; kind++)
+        if (code->columns[kind])
+            machine_tail(machine, &code->tails[kind], TAIL_OF_COLUMNS);
+    machine_tail(machine, &code->rest, TAIL_OF_DEPTHS);
+    return kept + code->rows * trial.columns * each;
+}
+
+/* ---- the loops around them ------------------------------------------------------------------------ */
+
+static int innermost(const struct nest_code *code)
+{
+    return code->nest->depth - 1;
+}
+
+/* Vectors of the innermost loop, in its slot; where there are none, to the label. */
+static void place_innermost(struct nest_code *code, struct tile *tile)
+{
+    struct machine *machine = code->machine;
+    int head = machine->labels++, rest = machine->labels++, end = machine->labels++;
+    machine_move_slot(machine, X86_MOV, machine->count, code->nest->state + innermost(code));
+    machine_emit_by(machine, X86_CMP_BY, machine->count, 0);
+    machine_emit_jump(machine, X86_JE, rest);
+    machine_emit_label(machine, head);
+    machine_allocate(machine, &tile->body);
+    machine_emit_by(machine, X86_SUB_BY, machine->count, 1);
+    machine_emit_jump(machine, X86_JNE, head);
+    machine_emit_label(machine, rest);
+    machine_move_slot(machine, X86_MOV, X86_RAX, code->nest->rest);
+    machine_emit_by(machine, X86_CMP_BY, X86_RAX, 0);
+    machine_emit_jump(machine, X86_JE, end);
+    machine_allocate(machine, &tile->last);
+    machine_emit_label(machine, end);
+    machine_allocate(machine, &tile->next);
+}
+
+static void place_level(struct nest_code *code, struct tile *tile, int level)
+{
+    struct machine *machine = code->machine;
+    int head = machine->labels++, left = code->nest->state + level;
+    if (level >= innermost(code) - 1)
+        machine_allocate(machine, &tile->enter);
+    if (level == innermost(code)) {
+        place_innermost(code, tile);
+        return;
+    }
+    bool is_inner = level == innermost(code) - 1;
+    if (!is_inner)
+        machine_copy_streams(code, level, level == VECTOR_DEPTHS ? VECTOR_ROWS : level - 1);
+    machine_copy_slot(machine, left, code->nest->counts + level);
+    machine_emit_label(machine, head);
+    if (is_inner) {
+        place_innermost(code, tile);
+    } else {
+        place_level(code, tile, level + 1);
+        machine_advance_streams(code, level, level, 1);
+    }
+    machine_add_to_slot(machine, left, -1);
+    machine_emit_jump(machine, X86_JNE, head);
+}
+
+void machine_place_depths_along(struct nest_code *code, struct tile *tile)
+{
+    place_level(code, tile, VECTOR_DEPTHS);
+    machine_allocate(code->machine, &tile->sums);
+}
+
+/* What each stream's registers are short of for the next iteration of the loop around the innermost one,
+ * whose vectors have moved them on: in its slot of the latter. */
+static void place_steps(struct nest_code *code)
+{
+    struct machine *machine = code->machine;
+    int inner = innermost(code);
+    for (int k = 0; k < code->loop->streams.count && inner > VECTOR_DEPTHS; k++) {
+        const struct vector_stream *stream = &code->loop->streams.items[k];
+        const struct vector_stride *around = &stream->strides[inner - 1];
+        int64_t bytes =
+            stream->strides[inner].kind == VECTOR_STRIDE ? stream->strides[inner].bytes * machine->lanes : 0;
+        machine_emit(machine, (struct x86_instruction){
+                                  .form = X86_MOV_IMMEDIATE, .reg = X86_RAX, .immediate = -bytes});
+        machine_move_slot(machine, X86_IMUL, X86_RAX, code->nest->state + inner);
+        if (around->kind == VECTOR_STRIDE)
+            machine_emit_by(machine, X86_ADD_BY, X86_RAX, around->bytes);
+        else if (around->kind == VECTOR_RUN_TIME_STRIDE)
+            machine_move_slot(machine, X86_ADD, X86_RAX, around->slot);
+        machine_move_slot(machine, X86_MOV_STORE, X86_RAX, stream->state + inner);
+    }
+}
+
+/* How many vectors the innermost loop has, and what it leaves. */
+static void place_counts(struct nest_code *code)
+{
+    struct machine *machine = code->machine;
+    int inner = innermost(code);
+    machine_move_slot(machine, X86_MOV, X86_RAX, code->nest->counts + inner);
+    machine_emit_by(machine, X86_SHR_BY, X86_RAX, __builtin_ctz((unsigned)machine->lanes));
+    machine_move_slot(machine, X86_MOV_STORE, X86_RAX, code->nest->state + inner);
+    machine_move_slot(machine, X86_MOV, machine->count, code->nest->counts + inner);
+    machine_emit_by(machine, X86_AND_BY, machine->count, machine->lanes - 1);
+    machine_move_slot(machine, X86_MOV_STORE, machine->count, code->nest->rest);
+    machine_allocate(machine, &code->rest);
+}
+
+void machine_place_along(struct nest_code *code)
+{
+    struct machine *machine = code->machine;
+    int left = code->nest->state + VECTOR_COLUMNS;
+    place_counts(code);
+    place_steps(code);
+    for (int k = 0; k < code->loop->streams.count; k++)
+        machine_copy_slot(machine, code->loop->streams.items[k].state + VECTOR_COLUMNS,
+                          code->loop->streams.items[k].slot);
+    machine->head = machine->labels++;
+    machine_emit_label(machine, machine->head);
+    machine_copy_slot(machine, left, code->nest->counts + VECTOR_COLUMNS);
+    for (int kind = 0; kind <= SINGLE; kind++) {
+        int head = machine->labels++, next = machine->labels++, count = code->columns[kind];
+        if (!count)
+            continue;
+        machine_emit_label(machine, head);
+        machine_move_slot(machine, X86_MOV, X86_RAX, left);
+        machine_emit_by(machine, X86_CMP_BY, X86_RAX, count);
+        machine_emit_jump(machine, X86_JL, next);
+        machine_emit(machine, (struct x86_instruction){
+                                  .form = X86_MOV_IMMEDIATE, .reg = machine->count, .immediate = count});
+        machine_allocate(machine, &code->tails[kind]);
+        machine_place_rows(code, code->tiles[kind], code->kinds[kind]);
+        machine_advance_streams(code, VECTOR_COLUMNS, VECTOR_COLUMNS, count);
+        machine_add_to_slot(machine, left, -count);
+        machine_emit_jump(machine, X86_JMP, head);
+        machine_emit_label(machine, next);
+    }
+}
