@@ -66,6 +66,30 @@ static const char *inner_bounds(struct vector_emission *emission)
     return tests;
 }
 
+/* Whether lanes are better along the innermost loop of a nest that stands beside other code than along its
+ * columns: vectors of the one loop, for each column, take less than those of the columns for each of its
+ * iterations. Threads may have fewer columns than there are, for which the program says. */
+static const char *test_along(struct vector_emission *emission, const char *tests)
+{
+    struct emitter *emitter = emission->emitter;
+    const struct vector_nest *nest = emission->loop->nest;
+    const struct ir_stmt *columns = nest->loops[VECTOR_COLUMNS];
+    int inner = nest->depth - 1, lanes = nest->lanes;
+    const char *count = arena_format(&emitter->arena, "(%s - %s)", emission->highs[VECTOR_COLUMNS],
+                                     emission->firsts[VECTOR_COLUMNS]);
+    const char *depths =
+        arena_format(&emitter->arena, "(%s - %s)", emission->highs[inner], emission->firsts[inner]);
+    if (nest->first == VECTOR_COLUMNS)
+        count = arena_format(&emitter->arena, "(%s - %s)",
+                             emit_operand(emitter, emit_index(emitter, columns->high), EMIT_SHIFT),
+                             emit_operand(emitter, emit_index(emitter, columns->low), EMIT_SHIFT));
+    return emit_test_beside(
+        emission, tests,
+        arena_format(&emitter->arena, "%s <= %d && %s >= %d && %d * %s * ((%s + %d) / %d) <= %d * %s", count,
+                     VECTOR_ALONG_COLUMNS, depths, VECTOR_ALONG_DEPTHS, VECTOR_ALONG_TIMES, count, depths,
+                     lanes - 1, lanes, VECTOR_ALONG_TIMES - 1, depths));
+}
+
 static void begin_first(struct vector_emission *emission, const struct ir_stmt *loop, const char *first)
 {
     struct emitter *emitter = emission->emitter;
@@ -110,7 +134,10 @@ void emit_nest(struct vector_emission *emission, int number, const char *strides
     struct emitter *emitter = emission->emitter;
     emit_line(emitter, "if (%s < %s%s) {", emission->first, emission->high, strides);
     emitter->indent++;
-    emit_line(emitter, "if (%s) {", inner_bounds(emission));
+    const char *tests = inner_bounds(emission);
+    if (emission->loop->nest->is_along && emission->loop->is_beside)
+        tests = test_along(emission, tests);
+    emit_line(emitter, "if (%s) {", tests);
     emitter->indent++;
     emit_nest_call(emission, number, done);
     emitter->indent--;

@@ -541,25 +541,6 @@ static const char *test_loop(struct vector_emission *emission, const char *tests
     return test_scatters(emission, tests, loop);
 }
 
-/* Whether lanes are better along the innermost loop of a nest than along its columns, of which threads may
- * have fewer than there are where these are known. */
-static const char *test_along(struct vector_emission *emission, const char *tests)
-{
-    struct arena *arena = &emission->emitter->arena;
-    const struct vector_nest *nest = emission->loop->nest;
-    const char *columns = emit_slot(emission, VECTOR_COLUMNS, "i"),
-               *depths = emit_slot(emission, nest->depth - 1, "i");
-    int known = vector_known_extent(nest->loops[VECTOR_COLUMNS]);
-    if (known)
-        return emit_test_beside(
-            emission, tests,
-            arena_format(arena, "%s >= %d", depths,
-                         2 * known > VECTOR_ALONG_DEPTHS ? 2 * known : VECTOR_ALONG_DEPTHS));
-    return emit_test_beside(emission, tests,
-                            arena_format(arena, "%s <= %d && %s >= %d && %s >= 2 * %s", columns,
-                                         VECTOR_ALONG_COLUMNS, depths, VECTOR_ALONG_DEPTHS, depths, columns));
-}
-
 /* What the slots must hold for the call; NULL: anything. */
 static const char *slot_tests(struct vector_emission *emission)
 {
@@ -570,8 +551,6 @@ static const char *slot_tests(struct vector_emission *emission)
         tests = emit_test_beside(
             emission, tests,
             arena_format(arena, "%s <= %d", emit_slot(emission, loop->nest->depth - 1, "i"), loop->most));
-    if (loop->nest && loop->nest->is_along && loop->is_beside)
-        tests = test_along(emission, tests);
     for (int k = 0; loop->band && k < loop->band->parts.count; k++)
         tests = test_loop(emission, tests, loop->band->parts.items[k].loop);
     for (int slot = 0; slot < loop->arguments.count; slot++) {

@@ -168,6 +168,13 @@ struct tests {
     struct flow *flow;
 };
 
+/* Whether lanes go along the innermost loop of a nest, however few rows and columns there are. */
+static bool has_lanes_along(const struct vector_plan *plan, int number)
+{
+    const struct vector_nest *nest = number < 0 ? NULL : plan->loops.items[number]->nest;
+    return nest && nest->is_along;
+}
+
 /* A test for each loop of the plan; false: it cannot be told before how long one is, or vectors of functions
  * are called in it. */
 static bool add_test(struct ir_stmt *stmt, void *context)
@@ -176,6 +183,9 @@ static bool add_test(struct ir_stmt *stmt, void *context)
     int number = stmt->kind == IR_FOR ? vector_plan_find(tests->plan, stmt) : -1;
     if (stmt->kind != IR_FOR || (number < 0 && has_loops(stmt->body)))
         return true;
+    if (has_lanes_along(tests->plan, number) ||
+        has_lanes_along(tests->plan, vector_plan_find_beside(tests->plan, stmt)))
+        return false;
     if (!pass_is_of_call(stmt->low) || !pass_is_of_call(stmt->high) ||
         !ir_block_expressions(stmt->body, calls, NULL))
         return false;

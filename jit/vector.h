@@ -251,7 +251,8 @@ struct vector_nest {
     bool is_flat;     /* in rows: where they lie one behind the other they may be one */
     int fold; /* rows whose columns are side by side in one vector (vector_fold.c); 0: each has its own */
     bool is_along; /* lanes are iterations of the innermost loop, not columns (vector_along.c) */
-    int rest;      /* then: the slot of how many of these are left behind whole vectors */
+    int lanes;     /* then: of a vector, */
+    int rest;      /* and the slot of how many iterations are left behind whole ones */
 };
 
 /* A slot that grows by what the slot `delta` holds from one iteration of a band to the next. */
@@ -391,11 +392,13 @@ int vector_find_fold(const struct vector_nest *nest, const struct vector_loop *l
  * many of these and of columns it pays, or always. */
 enum vector_along { VECTOR_NEVER_ALONG, VECTOR_SOMETIMES_ALONG, VECTOR_ALWAYS_ALONG };
 enum vector_along vector_may_go_along(const struct vector_nest *nest, const struct vector_options *options);
-/* Whether the values of the nest, which is to be one of those, can be had so. */
-bool vector_goes_along(const struct vector_nest *nest, const struct vector_loop *loop);
-/* For how many columns it pays at most, and for how many iterations of the innermost loop at least: twice as
- * many as columns, too. */
-enum { VECTOR_ALONG_COLUMNS = 8, VECTOR_ALONG_DEPTHS = 8 };
+/* Whether the values of the nest, which is to be one of those, can be had so; finds its lanes. */
+bool vector_goes_along(struct vector_nest *nest, const struct vector_loop *loop,
+                       const struct vector_options *options);
+/* For how many columns it pays at most, and for how many iterations of the innermost loop at least; what the
+ * vectors of these are multiplied by, for each column, and iterations by one less, where the former must not
+ * be above the latter. */
+enum { VECTOR_ALONG_COLUMNS = 8, VECTOR_ALONG_DEPTHS = 8, VECTOR_ALONG_TIMES = 4 };
 /* The nest, whose rows and columns are parallel, as values; NULL where it is not one of those. */
 struct vector_loop *vector_nest_build(struct arena *arena, struct vector_nest *nest,
                                       const struct vector_options *options);

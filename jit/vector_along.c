@@ -59,8 +59,8 @@ enum vector_along vector_may_go_along(const struct vector_nest *nest, const stru
     int column_count = vector_known_extent(columns), depth_count = vector_known_extent(inner);
     struct loads loads = {.depth = inner->symbol};
     if (inner->step != 1 || column_count > VECTOR_ALONG_COLUMNS ||
-        (depth_count && (depth_count < VECTOR_ALONG_DEPTHS || depth_count < 2 * column_count)) ||
-        !adds_up(inner->body) || !ir_block_expressions(inner->body, lies_along, &loads) || !loads.moves)
+        (depth_count && depth_count < VECTOR_ALONG_DEPTHS) || !adds_up(inner->body) ||
+        !ir_block_expressions(inner->body, lies_along, &loads) || !loads.moves)
         return VECTOR_NEVER_ALONG;
     bool is_known = column_count && (column_count <= FEW || depth_count);
     return is_known ? VECTOR_ALWAYS_ALONG : VECTOR_SOMETIMES_ALONG;
@@ -111,9 +111,23 @@ static bool suits(const struct vector_nest *nest, const struct vector_loop *loop
     }
 }
 
-bool vector_goes_along(const struct vector_nest *nest, const struct vector_loop *loop)
+/* Whether it pays, as far as that is known: few columns have vectors that are as good as empty. */
+static bool may_pay(const struct vector_nest *nest)
+{
+    int columns = vector_known_extent(nest->loops[VECTOR_COLUMNS]),
+        depths = vector_known_extent(nest->loops[nest->depth - 1]);
+    return !columns || !depths ||
+           VECTOR_ALONG_TIMES * columns * ((depths + nest->lanes - 1) / nest->lanes) <=
+               (VECTOR_ALONG_TIMES - 1) * depths;
+}
+
+bool vector_goes_along(struct vector_nest *nest, const struct vector_loop *loop,
+                       const struct vector_options *options)
 {
     int sums = 0;
+    nest->lanes = vector_group(loop->wide) / (options->target == X86_TARGET_AVX2 ? 2 : 1);
+    if (!may_pay(nest))
+        return false;
     for (int k = 0; k < loop->values.count; k++) {
         if (!suits(nest, loop, &loop->values.items[k]))
             return false;

@@ -592,7 +592,7 @@ struct vector_loop *vector_nest_build(struct arena *arena, struct vector_nest *n
             return NULL;
     if (nest->is_along) {
         struct vector_loop *along = build_nest(arena, nest, options, &wants_depth);
-        return along && vector_goes_along(nest, along) ? along : NULL;
+        return along && vector_goes_along(nest, along, options) ? along : NULL;
     }
     struct vector_loop *loop = build_folded(arena, nest, options);
     if (loop)

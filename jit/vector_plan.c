@@ -10,6 +10,7 @@
 #include "vector_plan.h"
 #include "deferred.h"
 #include "flow_plan.h"
+#include "pass.h"
 #include "split.h"
 #include "vector_listing.h"
 
@@ -319,16 +320,15 @@ static bool plan_nest(struct planning *planning, const struct ir_stmt *stmt)
     return false;
 }
 
-/* A nest with lanes along its innermost loop, where the call has few columns, which stands beside other code:
- * not where threads share columns of which it is not known how many there are, for that decides what is added
- * to what. */
+/* A nest with lanes along its innermost loop, which stands beside other code for calls that have few columns.
+ * Where threads share these, how many all of them have must be known to each. */
 static void plan_along(struct planning *planning, const struct ir_stmt *stmt)
 {
+    bool is_told = pass_is_of_call(stmt->low) && pass_is_of_call(stmt->high);
     for (int first = VECTOR_ROWS; first <= VECTOR_COLUMNS; first++) {
-        bool is_shared =
-            first == VECTOR_COLUMNS && vector_plan_splits(planning->plan, stmt) && !vector_known_extent(stmt);
-        struct vector_loop *loop =
-            is_shared ? NULL : build_along(planning, stmt, first, VECTOR_SOMETIMES_ALONG);
+        struct vector_loop *loop = first == VECTOR_COLUMNS && !is_told
+                                       ? NULL
+                                       : build_along(planning, stmt, first, VECTOR_SOMETIMES_ALONG);
         if (loop)
             loop->is_beside = true;
         if (add_loop(planning, loop))

@@ -66,38 +66,35 @@ static int add(struct machine *machine, bool wide, int bits, int a, int b)
 static int add_unpacked(struct machine *machine, bool wide, enum x86_form low, enum x86_form high, int a,
                         int b)
 {
-    return add(machine, wide, LANES, machine_rvm(machine, low, LANES, a, b),
-               machine_rvm(machine, high, LANES, a, b));
+    int bits = machine_vector_bits(machine);
+    return add(machine, wide, bits, machine_rvm(machine, low, bits, a, b),
+               machine_rvm(machine, high, bits, a, b));
 }
 
-/* As many sums as fill 128 bits, of vectors of as many lanes. */
+/* As many sums as fill 128 bits, of vectors of as many lanes and more. */
 static int sums_of_group(struct machine *machine, bool wide, const int *vectors, int count)
 {
-    int pairs[2];
-    if (wide)
-        return add_unpacked(machine, wide, X86_VUNPCKLPD, X86_VUNPCKHPD, vectors[0], vectors[count > 1]);
-    for (int k = 0; k < 2; k++) {
+    int pairs[2], sums;
+    for (int k = 0; k < 2 && !wide; k++) {
         int first = 2 * k < count ? 2 * k : 0, second = 2 * k + 1 < count ? 2 * k + 1 : first;
-        pairs[k] = k && 2 >= count ? pairs[0]
+        pairs[k] = k && count <= 2 ? pairs[0]
                                    : add_unpacked(machine, wide, X86_VUNPCKLPS, X86_VUNPCKHPS, vectors[first],
                                                   vectors[second]);
     }
-    return add_unpacked(machine, wide, X86_VUNPCKLPD, X86_VUNPCKHPD, pairs[0], pairs[1]);
+    sums = add_unpacked(machine, wide, X86_VUNPCKLPD, X86_VUNPCKHPD, wide ? vectors[0] : pairs[0],
+                        wide ? vectors[count > 1] : pairs[1]);
+    for (int bits = machine_vector_bits(machine); bits > LANES; bits /= 2)
+        sums = add(machine, wide, bits / 2, sums, machine_upper_half(machine, sums, bits, wide));
+    return sums;
 }
 
 /* The sums of the lanes of each vector, side by side. */
 static int sums_of(struct machine *machine, enum vector_type type, const int *vectors, int count)
 {
     bool wide = vector_type_is_wide(type), masks = machine_is_avx512(machine);
-    int narrow[VECTOR_ALONG_COLUMNS], each = wide ? 2 : 4, sums = 0;
-    for (int k = 0; k < count; k++) {
-        narrow[k] = vectors[k];
-        for (int bits = machine_bits(machine, type); bits > LANES; bits /= 2)
-            narrow[k] =
-                add(machine, wide, bits / 2, narrow[k], machine_upper_half(machine, narrow[k], bits, wide));
-    }
+    int each = wide ? 2 : 4, sums = 0;
     for (int first = 0; first < count; first += each) {
-        int here = sums_of_group(machine, wide, narrow + first, count - first < each ? count - first : each);
+        int here = sums_of_group(machine, wide, vectors + first, count - first < each ? count - first : each);
         if (!first)
             sums = here;
         else
@@ -191,11 +188,10 @@ void machine_build_along(struct nest_code *code, struct tile *tile)
     machine_build_section(code, &columns, &tile->result, result, end);
 }
 
-/* Tiles of all columns, where these are known and few; else of three, two and one. */
+/* Tiles of all columns, where these are known and few; else of three and of one. */
 static void choose_columns(struct nest_code *code)
 {
-    enum { FEW = 4 /* of those of AVX2 as many as lanes of 64 bits */ };
-    static const int usual[] = {3, 2, 1};
+    enum { FEW = 4 /* of those of AVX2 as many as lanes of 64 bits */, USUAL = 3 };
     const struct vector_nest *nest = code->nest;
     bool is_shared = nest->first == VECTOR_COLUMNS && code->loop->is_parted;
     int known = is_shared ? 0 : vector_known_extent(nest->loops[VECTOR_COLUMNS]);
@@ -205,8 +201,8 @@ static void choose_columns(struct nest_code *code)
         code->columns[0] = known;
         return;
     }
-    for (int kind = 0; kind <= SINGLE; kind++)
-        code->columns[kind] = usual[kind];
+    code->columns[0] = USUAL;
+    code->columns[SINGLE] = 1;
 }
 
 int machine_size_along(struct nest_code *code, int most_rows)
@@ -238,7 +234,7 @@ static int innermost(const struct nest_code *code)
     return code->nest->depth - 1;
 }
 
-/* Vectors of the innermost loop, in its slot; where there are none, to the label. */
+/* Vectors of the innermost loop, and what it leaves. */
 static void place_innermost(struct nest_code *code, struct tile *tile)
 {
     struct machine *machine = code->machine;

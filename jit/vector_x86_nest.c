@@ -489,6 +489,12 @@ static int choose_size(struct nest_code *code, int most_rows)
     return kept < room || machine_is_avx512(machine) ? kept : room;
 }
 
+/* Where masked columns are the last ones, or lanes lie along the depths and columns are not known. */
+static bool has_fewer_tiles(const struct nest_code *code, int kind)
+{
+    return (kind >= FOUR && kind < LAST) || (code->nest->is_along && code->columns[SINGLE]);
+}
+
 static void build_tiles(struct nest_code *code)
 {
     static const int fewer[ROW_KINDS - 1] = {8, 4, 2, 1};
@@ -505,8 +511,9 @@ static void build_tiles(struct nest_code *code)
                               .columns = code->columns[kind],
                               .lanes = kind == HALF ? lanes / 2 : lanes,
                               .is_last = is_known ? code->last[kind] > 0 : kind >= FOUR};
-            while (k < ROW_KINDS - 1 && (fewer[k] >= rows || (kind >= FOUR && kind < LAST && is_spared[k] &&
-                                                              !(kind == PAIR && k == EIGHT))))
+            while (k < ROW_KINDS - 1 &&
+                   (fewer[k] >= rows || (has_fewer_tiles(code, kind) && is_spared[k] && k != EIGHT) ||
+                    (k == EIGHT && kind >= FOUR && kind < LAST && kind != PAIR)))
                 k++;
             rows = k < ROW_KINDS - 1 ? fewer[k] : 0;
         }
