@@ -188,26 +188,27 @@ void machine_build_along(struct nest_code *code, struct tile *tile)
     machine_build_section(code, &columns, &tile->result, result, end);
 }
 
-/* Tiles of all columns, where these are known and few; else of three and of one. */
+/* Tiles of all columns, where these are known and few; else of three and of one, and without rows, where they
+ * are small, of five. Of columns that threads share there may be any number. */
 static void choose_columns(struct nest_code *code)
 {
-    enum { FEW = 4 /* of those of AVX2 as many as lanes of 64 bits */, USUAL = 3 };
+    enum { FEW = 4 /* of those of AVX2 as many as lanes of 64 bits */, FIVE = 5, THREE_OF_THEM = 3 };
     const struct vector_nest *nest = code->nest;
-    bool is_shared = nest->first == VECTOR_COLUMNS && code->loop->is_parted;
-    int known = is_shared ? 0 : vector_known_extent(nest->loops[VECTOR_COLUMNS]);
+    int most = machine_is_avx512(code->machine) ? VECTOR_ALONG_COLUMNS : FEW;
+    int known = vector_known_extent(nest->loops[VECTOR_COLUMNS]);
+    bool is_alone = nest->first == VECTOR_COLUMNS, is_all = !(is_alone && code->loop->is_parted);
     for (int kind = 0; kind < COLUMN_KINDS; kind++)
         code->columns[kind] = 0;
-    if (known && known <= (machine_is_avx512(code->machine) ? VECTOR_ALONG_COLUMNS : FEW)) {
-        code->columns[0] = known;
+    code->columns[0] = known && known <= most ? known : is_alone && most > FEW ? FIVE : THREE_OF_THEM;
+    if (code->columns[0] == known && is_all)
         return;
-    }
-    code->columns[0] = USUAL;
+    code->columns[1] = code->columns[0] > THREE_OF_THEM ? THREE_OF_THEM : 0;
     code->columns[SINGLE] = 1;
 }
 
 int machine_size_along(struct nest_code *code, int most_rows)
 {
-    enum { MOST = 8 /* rows: more gain nothing */ };
+    enum { MOST = 8 /* rows: more gain nothing */, CONSTANTS = 2 /* of starts */, LEFT = 6 /* for sums */ };
     struct machine *machine = code->machine;
     int registers = machine_is_avx512(machine) ? MACHINE_VECTORS : 16, each = code->loop->accumulators.count;
     choose_columns(code);
@@ -224,7 +225,8 @@ int machine_size_along(struct nest_code *code, int most_rows)
         if (code->columns[kind])
             machine_tail(machine, &code->tails[kind], TAIL_OF_COLUMNS);
     machine_tail(machine, &code->rest, TAIL_OF_DEPTHS);
-    return kept + code->rows * trial.columns * each;
+    kept += CONSTANTS + code->rows * trial.columns * each;
+    return kept < registers - LEFT ? kept : registers - LEFT;
 }
 
 /* ---- the loops around them ------------------------------------------------------------------------ */
