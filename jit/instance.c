@@ -193,7 +193,8 @@ static akg_status instance_build(struct instance_making *making)
     since = instance_time(instance, JIT_STAGE_SPECIALISE, since);
     const struct passes_options passes = {.trust_indices = making->request->trust_indices,
                                           .for_threads = making->request->backend == JIT_BACKEND_CUDA,
-                                          .target = kernel->module->vectors.target};
+                                          .target = kernel->module->vectors.target,
+                                          .reorders = !kernel->module->vectors.strict};
     if (making->request->backend != JIT_BACKEND_INTERPRETER &&
         !pipeline_optimise(instance->kernel, &passes, making->diagnostics))
         return AKG_ERROR_INTERNAL;

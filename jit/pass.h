@@ -17,6 +17,7 @@ struct pass {
     int analyses;                   /* dependence analyses that may still be made for this kernel */
     const struct pass_tiles *tiles; /* sizes of blocks; NULL: none are to be made */
     enum x86_target target;
+    bool reorders;                   /* as in the options */
     LIST(struct ir_symbol *) copied; /* by pass_copy_block, with notes that stand for their copies */
 };
 

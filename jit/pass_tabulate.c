@@ -24,7 +24,8 @@ struct tabulator {
     struct pass *pass;
     const struct ir_stmt *loops[LOOPS]; /* around what is looked at, outermost first */
     int count, nest;                    /* of which those from `nest` on belong to the nest */
-    const struct ir_stmt *columns;      /* of the nest: what it loads lies one behind the other along these */
+    const struct ir_stmt *columns; /* of the nest: what it loads lies one behind the other along these, */
+    bool is_along;                 /* which are its innermost loop (vector_along.c) */
     bool only_functions;
     struct ir_stmt *tables; /* statements that fill the tables of the nest */
     struct ir_stmt **end;
@@ -520,12 +521,15 @@ static bool is_parallel(const struct dependences *dependences, const struct ir_s
     return row && row->verdict == DEPENDENCE_PARALLEL && !row->leaves && !row->incomplete;
 }
 
-static bool becomes_vectors(struct pass *pass, struct ir_stmt *loop, int first)
+static bool becomes_vectors(struct pass *pass, struct ir_stmt *loop, int first, bool is_along)
 {
     const struct dependences *dependences;
     struct vector_nest nest;
 
-    if (!vector_nest_shape(loop, first, &nest) || !vector_nest_build(pass->arena, &nest, &usual_options))
+    if (!vector_nest_shape(loop, first, &nest))
+        return false;
+    nest.is_along = is_along;
+    if (!vector_nest_build(pass->arena, &nest, &usual_options))
         return false;
     dependences = pass_dependences(pass, loop);
     for (int level = first; dependences && level <= VECTOR_COLUMNS; level++)
@@ -538,7 +542,7 @@ static bool becomes_vectors(struct pass *pass, struct ir_stmt *loop, int first)
 static void enter(struct tabulator *tabulator, const struct vector_nest *nest)
 {
     tabulator->nest = tabulator->count;
-    tabulator->columns = nest->loops[VECTOR_COLUMNS];
+    tabulator->columns = nest->loops[tabulator->is_along ? nest->depth - 1 : VECTOR_COLUMNS];
     for (int level = nest->first; level < nest->depth && tabulator->count < LOOPS; level++)
         tabulator->loops[tabulator->count++] = nest->loops[level];
 }
@@ -597,7 +601,7 @@ static bool is_worth(const struct search *search, const struct vector_nest *nest
            ir_block_expressions(nest->loops[nest->depth - 1]->body, goes_by_one, (void *)nest);
 }
 
-static bool try_nest(struct tabulator *tabulator, struct ir_stmt *loop, int first)
+static bool try_nest_so(struct tabulator *tabulator, struct ir_stmt *loop, int first)
 {
     struct pass *pass = tabulator->pass;
     struct search search = {.tabulator = tabulator};
@@ -605,7 +609,8 @@ static bool try_nest(struct tabulator *tabulator, struct ir_stmt *loop, int firs
     int around = tabulator->count, buffers = pass->kernel->buffers.count;
     struct vector_nest nest;
 
-    if (!find_nest(loop, first, &nest))
+    if (!find_nest(loop, first, &nest) ||
+        (tabulator->is_along && vector_may_go_along(&nest, &usual_options) != VECTOR_ALWAYS_ALONG))
         return false;
     enter(tabulator, &nest);
     bool found = ir_block_walk(body, look_at, &search) && search.found && is_worth(&search, &nest);
@@ -620,13 +625,22 @@ static bool try_nest(struct tabulator *tabulator, struct ir_stmt *loop, int firs
     ir_block_walk(loop->body, rewrite_value, tabulator);
     tabulator->count = around;
     drop_unused(&loop->body);
-    if (becomes_vectors(pass, loop, first)) {
+    if (becomes_vectors(pass, loop, first, tabulator->is_along)) {
         put_first(tabulator);
         return true;
     }
     loop->body = body;
     pass->kernel->buffers.count = buffers;
     return false;
+}
+
+/* With lanes along its innermost loop, or along its columns. */
+static bool try_nest(struct tabulator *tabulator, struct ir_stmt *loop, int first)
+{
+    tabulator->is_along = tabulator->pass->reorders;
+    bool changed = tabulator->is_along && try_nest_so(tabulator, loop, first);
+    tabulator->is_along = false;
+    return changed || try_nest_so(tabulator, loop, first);
 }
 
 /* ---- other loops ---------------------------------------------------------------------------------- */

@@ -84,7 +84,8 @@ static void run_pass(struct passes *passes, enum pass_id id)
                         .arena = &scratch,
                         .analyses = passes->analyses,
                         .tiles = passes->options->tiles,
-                        .target = passes->options->target};
+                        .target = passes->options->target,
+                        .reorders = passes->options->reorders};
 
     arena_init(&scratch, &escape);
     if (setjmp(escape)) {

@@ -46,7 +46,8 @@ struct passes_options {
     int order_count;
     const struct pass_tiles *tiles; /* NULL: nothing is packed */
     enum x86_target target;         /* what vector loops are for; NONE: it is not known */
-    struct text *dump;     /* gets the kernel after each pass that changed it, with the time it took */
+    bool reorders;     /* code will add sums of floats up in another order, where it can be had better so */
+    struct text *dump; /* gets the kernel after each pass that changed it, with the time it took */
     const char *dump_only; /* after this pass only; NULL: after all of them */
 };
 

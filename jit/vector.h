@@ -395,6 +395,8 @@ enum vector_along vector_may_go_along(const struct vector_nest *nest, const stru
 /* Whether the values of the nest, which is to be one of those, can be had so; finds its lanes. */
 bool vector_goes_along(struct vector_nest *nest, const struct vector_loop *loop,
                        const struct vector_options *options);
+/* Whether columns are so few that they may lie apart by what is known at run time alone. */
+bool vector_may_lie_apart_along(const struct vector_nest *nest);
 /* For how many columns it pays at most, and for how many iterations of the innermost loop at least; what the
  * vectors of these are multiplied by, for each column, and iterations by one less, where the former must not
  * be above the latter. */

@@ -10,7 +10,7 @@
  * Consumes nests (vector_nest.c); says which of them may have such lanes. Before they are built by their
  * form and what is known of extents: all that is loaded in the innermost loop lies side by side along it, or
  * every other element does, or it is the same for all of its iterations. Behind that by their values: all
- * they do in that loop is to add floats up, under no condition. Not for code that is strict.
+ * they do in that loop is to add floats up, perhaps under conditions. Not for code that is strict.
  */
 #include "pass.h"
 #include "vector.h"
@@ -44,15 +44,25 @@ static bool lies_along(struct ir_expr *expr, void *context)
 
 static bool adds_up(const struct ir_stmt *first)
 {
-    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next)
-        if (stmt->kind != IR_LET && (stmt->kind != IR_ASSIGN || !dtype_is_float(stmt->symbol->dtype)))
+    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next) {
+        bool is_condition = stmt->kind == IR_IF && !stmt->otherwise && adds_up(stmt->body);
+        if (!is_condition && stmt->kind != IR_LET &&
+            (stmt->kind != IR_ASSIGN || !dtype_is_float(stmt->symbol->dtype)))
             return false;
+    }
     return true;
+}
+
+enum { FEW = 4 /* columns that vectors are as good as empty with */ };
+
+bool vector_may_lie_apart_along(const struct vector_nest *nest)
+{
+    int count = vector_known_extent(nest->loops[VECTOR_COLUMNS]);
+    return count && count <= FEW;
 }
 
 enum vector_along vector_may_go_along(const struct vector_nest *nest, const struct vector_options *options)
 {
-    enum { FEW = 4 /* columns that vectors are as good as empty with */ };
     if (options->strict || options->target == X86_TARGET_NONE || nest->is_while)
         return VECTOR_NEVER_ALONG;
     const struct ir_stmt *inner = nest->loops[nest->depth - 1], *columns = nest->loops[VECTOR_COLUMNS];
@@ -71,7 +81,7 @@ enum vector_along vector_may_go_along(const struct vector_nest *nest, const stru
 static bool is_sum(const struct vector_value *value)
 {
     return (value->operation == OP_ADD || value->operation == OP_FMA || value->operation == OP_NEG) &&
-           value->mask < 0 && dtype_is_float(value->dtype);
+           dtype_is_float(value->dtype);
 }
 
 static bool is_load_along(const struct vector_nest *nest, const struct vector_loop *loop,
@@ -80,10 +90,9 @@ static bool is_load_along(const struct vector_nest *nest, const struct vector_lo
     const struct vector_stream *stream = &loop->streams.items[value->stream];
     const struct vector_stride *depths = &stream->strides[nest->depth - 1];
     int size = dtype_table[value->dtype].size;
-    return value->mask < 0 && stream->strides[VECTOR_COLUMNS].kind != VECTOR_RUN_TIME_STRIDE &&
-           (depths->kind == VECTOR_STAYS ||
-            (depths->kind == VECTOR_STRIDE &&
-             (depths->bytes == size || (depths->bytes == 2 * size && size >= 4))));
+    return depths->kind == VECTOR_STAYS ||
+           (depths->kind == VECTOR_STRIDE &&
+            (depths->bytes == size || (depths->bytes == 2 * size && size >= 4)));
 }
 
 /* In the innermost loop lanes are its iterations, before and behind it columns. */

@@ -322,7 +322,13 @@ static bool find_strides(const struct vector_builder *builder, const struct ir_a
             return false;
     bool every_other =
         (size >= 4 && columns->bytes == 2 * size) || may_lie_apart(builder, access->buffer, columns->bytes);
-    bool is_anywhere = builder->nest->fold || (builder->nest->is_along && builder->section == 1);
+    bool is_inside = builder->nest->is_along && builder->section == 1;
+    bool is_anywhere = builder->nest->fold || is_inside;
+    if (columns->kind == VECTOR_RUN_TIME_STRIDE && is_inside && vector_may_lie_apart_along(builder->nest)) {
+        stream->step_kind = VECTOR_UNIT;
+        stream->assumed = !access->buffer->contiguous;
+        return true;
+    }
     if (columns->kind != VECTOR_STAYS &&
         (columns->kind != VECTOR_STRIDE || (columns->bytes != size && !every_other && !is_anywhere)))
         return false;

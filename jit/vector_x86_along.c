@@ -15,9 +15,12 @@
 
 /* ---- values --------------------------------------------------------------------------------------- */
 
-static int rest_mask(const struct nest_code *code)
+/* Of those in the mask, the iterations that there are. */
+static int iterations(const struct nest_code *code, int mask)
 {
-    return code->is_rest ? machine_keep(code->machine, KEPT_TAIL, VECTOR_MASK, TAIL_OF_DEPTHS, 0) : 0;
+    struct machine *machine = code->machine;
+    int rest = code->is_rest ? machine_keep(machine, KEPT_TAIL, VECTOR_MASK, TAIL_OF_DEPTHS, 0) : 0;
+    return rest && mask ? machine_and(machine, rest, mask) : rest ? rest : mask;
 }
 
 static const struct vector_stride *depth_stride(const struct nest_code *code,
@@ -26,14 +29,15 @@ static const struct vector_stride *depth_stride(const struct nest_code *code,
     return &code->loop->streams.items[value->stream].strides[code->nest->depth - 1];
 }
 
-int machine_load_along(struct nest_code *code, const struct vector_value *value, struct x86_memory memory)
+int machine_load_along(struct nest_code *code, const struct vector_value *value, struct x86_memory memory,
+                       int mask)
 {
     const struct vector_stride *stride = depth_stride(code, value);
     if (stride->kind == VECTOR_STAYS)
-        return machine_load_one(code->machine, value, memory, 0);
+        return machine_load_one(code->machine, value, memory, mask);
     if (stride->bytes == dtype_table[value->dtype].size)
-        return machine_load_from(code->machine, value, memory, rest_mask(code));
-    return machine_load_every_other(code->machine, value, memory, rest_mask(code));
+        return machine_load_from(code->machine, value, memory, iterations(code, mask));
+    return machine_load_every_other(code->machine, value, memory, iterations(code, mask));
 }
 
 static bool is_zero_in_rest(const struct nest_code *code, int number)
@@ -44,12 +48,13 @@ static bool is_zero_in_rest(const struct nest_code *code, int number)
 
 /* With AVX2 a mask takes as long as a product, and products of what masks have left out are 0. */
 void machine_accumulate_along(struct nest_code *code, const struct vector_value *value, int partial,
-                              const int *operands)
+                              const int *operands, int mask)
 {
     bool is_product = value->operation == OP_FMA || value->operation == OP_NEG;
     bool is_zero = is_zero_in_rest(code, value->operands[0]) &&
                    (!is_product || is_zero_in_rest(code, value->operands[1]));
-    int mask = machine_is_avx512(code->machine) || !is_zero ? rest_mask(code) : 0;
+    if (machine_is_avx512(code->machine) || !is_zero)
+        mask = iterations(code, mask);
     machine_accumulate(code->machine, value, partial, operands, mask);
 }
 
@@ -155,7 +160,7 @@ static void build_depths(struct nest_code *code, struct tile *tile)
 {
     int first = code->nest->body, end = code->nest->result, depth = code->nest->depth;
     code->in_depths = true;
-    machine_place_streams(code, first, end, tile->rows, true);
+    machine_place_streams(code, tile, first, end, true);
     code->machine->section = &tile->enter;
     machine_load_places(code, depth <= VECTOR_DEPTHS + 2 ? VECTOR_ROWS : depth - 3, tile->rows);
     machine_build_section(code, tile, &tile->body, first, end);
@@ -179,10 +184,10 @@ void machine_build_along(struct nest_code *code, struct tile *tile)
     build_depths(code, tile);
     code->machine->section = &tile->sums;
     add_partials(code, tile, &columns);
-    machine_place_streams(code, 0, body, tile->rows, false);
+    machine_place_streams(code, tile, 0, body, false);
     machine_load_places(code, VECTOR_ROWS, tile->rows);
     machine_build_section(code, &columns, &tile->sums, 0, body);
-    machine_place_streams(code, result, end, tile->rows, false);
+    machine_place_streams(code, tile, result, end, false);
     code->machine->section = &tile->result;
     machine_load_places(code, VECTOR_ROWS, tile->rows);
     machine_build_section(code, &columns, &tile->result, result, end);

@@ -87,10 +87,12 @@ static int load_value(struct nest_code *code, const struct tile *tile, const str
     struct x86_memory memory = machine_address(code, value, row, column);
     if (code->nest->fold && (value->by_row || value->by_column))
         return machine_load_folded(code, value, memory);
+    if (is_for_all_columns(code, value))
+        mask = mask_of_any(code, tile, value->mask);
+    else if (!code->in_depths)
+        mask = mask_of(code, tile, value, mask, column);
     if (code->in_depths)
-        return machine_load_along(code, value, memory);
-    mask = is_for_all_columns(code, value) ? mask_of_any(code, tile, value->mask)
-                                           : mask_of(code, tile, value, mask, column);
+        return machine_load_along(code, value, memory, mask);
     if (stream->strides[VECTOR_COLUMNS].kind == VECTOR_STAYS)
         return machine_load_one(code->machine, value, memory, mask);
     if (stream->step == 2)
@@ -245,7 +247,7 @@ static int build_value(struct nest_code *code, const struct tile *tile, const st
         return 0;
     case VECTOR_ACCUMULATE:
         if (code->in_depths)
-            machine_accumulate_along(code, value, partial_of(code, tile, value, row, column), operands);
+            machine_accumulate_along(code, value, partial_of(code, tile, value, row, column), operands, mask);
         else
             machine_accumulate(machine, value, partial_of(code, tile, value, row, column), operands, mask);
         return 0;
@@ -358,7 +360,7 @@ static void load_early(struct nest_code *code, struct tile *tile)
 static void build_body(struct nest_code *code, struct tile *tile)
 {
     int first = code->nest->body, end = code->nest->result;
-    machine_place_streams(code, first, end, tile->rows, true);
+    machine_place_streams(code, tile, first, end, true);
     code->machine->section = &tile->enter;
     machine_load_places(code, machine_depth_start(code), tile->rows);
     if (code->has_early)
@@ -385,13 +387,13 @@ static void build_tile(struct nest_code *code, struct tile *tile)
         return;
     }
     build_body(code, tile);
-    machine_place_streams(code, 0, body, tile->rows, false);
+    machine_place_streams(code, tile, 0, body, false);
     code->machine->section = &tile->start;
     machine_load_places(code, VECTOR_ROWS, tile->rows);
     machine_build_section(code, tile, &tile->start, 0, body);
     if (tile->rows >= code->rows && tile->rows != code->extents[VECTOR_ROWS])
         machine_prefetch_next_rows(code, tile);
-    machine_place_streams(code, result, end, tile->rows, false);
+    machine_place_streams(code, tile, result, end, false);
     code->machine->section = &tile->result;
     machine_load_places(code, VECTOR_ROWS, tile->rows);
     machine_build_section(code, tile, &tile->result, result, end);

@@ -17,6 +17,7 @@ struct place {
     bool used;
     int bases[BASES];   /* general registers: of row 0, 5, 10 */
     int stride, triple; /* general registers with the distance of rows, and three times that; -1: none */
+    int across, across_triple; /* the same of columns, where lanes lie along the depths */
 };
 
 struct tile {
@@ -72,9 +73,10 @@ int machine_kept_vectors(const struct machine *machine);
 /* Rows and columns of the tiles; gives the registers that are kept. */
 int machine_size_along(struct nest_code *code, int most_rows);
 void machine_build_along(struct nest_code *code, struct tile *tile);
-int machine_load_along(struct nest_code *code, const struct vector_value *value, struct x86_memory memory);
+int machine_load_along(struct nest_code *code, const struct vector_value *value, struct x86_memory memory,
+                       int mask);
 void machine_accumulate_along(struct nest_code *code, const struct vector_value *value, int partial,
-                              const int *operands);
+                              const int *operands, int mask);
 /* All rows and columns; the depths of one tile. */
 void machine_place_along(struct nest_code *code);
 void machine_place_depths_along(struct nest_code *code, struct tile *tile);
@@ -82,8 +84,8 @@ void machine_place_depths_along(struct nest_code *code, struct tile *tile);
 /* ---- vector_x86_nest_place.c ---- */
 
 /* Registers for the streams of the values from one on up to another one. Where all rows are reached at once
- * and their distance is not known, every fifth row has its own. */
-void machine_place_streams(struct nest_code *code, int first, int end, int rows, bool at_once);
+ * and their distance is not known, every fifth row has its own. Columns that lie apart are few. */
+void machine_place_streams(struct nest_code *code, const struct tile *tile, int first, int end, bool at_once);
 /* The addresses that the slots `at` (a loop's, of each stream) hold, into the registers of the places. */
 void machine_load_places(struct nest_code *code, int at, int rows);
 /* Streams that do not reach all rows at once go from row to row. */

@@ -39,8 +39,9 @@ static int take_general(struct nest_code *code)
 
 /* Registers for the streams of a section. Where all rows are reached at once and their distance is not known,
  * every fifth row has its own. */
-void machine_place_streams(struct nest_code *code, int first, int end, int rows, bool at_once)
+void machine_place_streams(struct nest_code *code, const struct tile *tile, int first, int end, bool at_once)
 {
+    int rows = tile->rows;
     memset(code->places, 0, sizeof code->places);
     code->free_generals = ~0;
     for (int k = first; k < end; k++) {
@@ -54,6 +55,12 @@ void machine_place_streams(struct nest_code *code, int first, int end, int rows,
         place->bases[0] = take_general(code);
         place->stride = spread ? take_general(code) : -1;
         place->triple = spread && rows > 3 ? take_general(code) : -1;
+        bool apart = code->in_depths && tile->columns > 1 &&
+                     code->loop->streams.items[number].strides[VECTOR_COLUMNS].kind == VECTOR_RUN_TIME_STRIDE;
+        place->across = apart ? take_general(code) : -1;
+        place->across_triple = apart && tile->columns > 3 ? take_general(code) : -1;
+        if (apart && spread)
+            machine_refuse(code->machine);
         for (int base = 1; spread && base * ROWS_PER_BASE < rows; base++)
             place->bases[base] = take_general(code);
     }
@@ -78,6 +85,16 @@ static void add_stride(struct machine *machine, int reg, const struct vector_str
         general(machine, X86_ADD, reg, machine_slot(machine, stride->slot));
 }
 
+/* The distance of rows, or columns, and three times that, into registers where there are any for it. */
+static void load_distance(struct nest_code *code, int reg, int triple, const struct vector_stride *stride)
+{
+    struct machine *machine = code->machine;
+    if (reg >= 0)
+        general(machine, X86_MOV, reg, machine_slot(machine, stride->slot));
+    if (triple >= 0)
+        general(machine, X86_LEA, triple, (struct x86_memory){reg, reg, 2, 0});
+}
+
 /* The addresses that the slots `at` (a loop's, of each stream) hold, into the registers of the places. */
 void machine_load_places(struct nest_code *code, int at, int rows)
 {
@@ -89,12 +106,9 @@ void machine_load_places(struct nest_code *code, int at, int rows)
             continue;
         general(machine, X86_MOV, place->bases[0],
                 machine_slot(machine, machine_place_slot(code, stream, at)));
-        if (place->stride < 0)
-            continue;
-        general(machine, X86_MOV, place->stride, machine_slot(machine, stream->strides[VECTOR_ROWS].slot));
-        if (place->triple >= 0)
-            general(machine, X86_LEA, place->triple, (struct x86_memory){place->stride, place->stride, 2, 0});
-        for (int base = 1; base * ROWS_PER_BASE < rows; base++) {
+        load_distance(code, place->across, place->across_triple, &stream->strides[VECTOR_COLUMNS]);
+        load_distance(code, place->stride, place->triple, &stream->strides[VECTOR_ROWS]);
+        for (int base = 1; place->stride >= 0 && base * ROWS_PER_BASE < rows; base++) {
             general(machine, X86_LEA, place->bases[base],
                     (struct x86_memory){place->bases[base - 1], place->stride, 4, 0});
             machine_add(machine, (struct x86_instruction){
@@ -126,6 +140,15 @@ void machine_next_depth(struct nest_code *code, int rows, int count)
     }
 }
 
+/* As many times as a scale can say, or three times. */
+static void add_index(struct x86_memory *memory, int times, int distance, int triple)
+{
+    if (!times)
+        return;
+    memory->index = times == 3 ? triple : distance;
+    memory->scale = times == 3 ? 1 : times;
+}
+
 struct x86_memory machine_address(const struct nest_code *code, const struct vector_value *value, int row,
                                   int column)
 {
@@ -134,7 +157,9 @@ struct x86_memory machine_address(const struct nest_code *code, const struct vec
     const struct place *place = &code->places[value->stream];
     int size = dtype_table[value->dtype].size;
     struct x86_memory memory = {place->bases[0], X86_NONE, 1, value->offset * size};
-    if (code->in_depths)
+    if (code->in_depths && place->across >= 0)
+        add_index(&memory, column, place->across, place->across_triple);
+    else if (code->in_depths)
         memory.displacement += column * (int)stream->strides[VECTOR_COLUMNS].bytes;
     else
         memory.displacement += column * code->machine->lanes * (int)stream->step * size;
@@ -145,12 +170,8 @@ struct x86_memory machine_address(const struct nest_code *code, const struct vec
         memory.displacement += (int)rows->bytes * row;
     if (place->stride < 0 || rows->kind != VECTOR_RUN_TIME_STRIDE)
         return memory;
-    int rest = row % ROWS_PER_BASE;
     memory.base = place->bases[row / ROWS_PER_BASE];
-    if (rest) {
-        memory.index = rest == 3 ? place->triple : place->stride;
-        memory.scale = rest == 3 ? 1 : rest;
-    }
+    add_index(&memory, row % ROWS_PER_BASE, place->stride, place->triple);
     return memory;
 }
 

@@ -17,7 +17,8 @@
 static akg_status optimise(struct ir_kernel *kernel, const struct vector_options *vectors,
                            akg_diagnostics *diagnostics)
 {
-    const struct passes_options passes = {.trust_indices = vectors->trust_indices, .target = vectors->target};
+    const struct passes_options passes = {
+        .trust_indices = vectors->trust_indices, .target = vectors->target, .reorders = !vectors->strict};
     jmp_buf escape;
     struct jit_sites sites = {0};
     bool good;

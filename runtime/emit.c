@@ -183,6 +183,7 @@ static bool emit_optimise(struct emission *emission, struct ir_kernel *kernel)
     struct passes_options options = {.verify = true,
                                      .for_threads = emit_is_for_threads(emission->stage),
                                      .target = emission->target,
+                                     .reorders = !emit_is_strict(emission),
                                      .dump_only = emission->pass};
     struct jit_sites sites = {0};
 

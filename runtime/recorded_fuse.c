@@ -333,9 +333,10 @@ static void fused_generate(struct group *group, struct jit_instance *fused, akg_
 
 static void fused_compile(struct group *group, struct jit_instance *fused, akg_diagnostics *list)
 {
-    const struct passes_options passes = {
-        .for_threads = fused->backend == JIT_BACKEND_CUDA,
-        .target = group->candidates[0].step->recorded->kernel->module->vectors.target};
+    const struct vector_options *vectors = &group->candidates[0].step->recorded->kernel->module->vectors;
+    const struct passes_options passes = {.for_threads = fused->backend == JIT_BACKEND_CUDA,
+                                          .target = vectors->target,
+                                          .reorders = !vectors->strict};
 
     diagnostics_set_escape(list, fused->arena.escape);
     fused->kernel = group_compose(group, &fused->arena);

@@ -46,6 +46,23 @@ static const char *const forms[] = {
     "            t = cast(3, x.dtype)\n            for n in range(N):\n"
     "                for j in range(J):\n                    s += x[n, 0, 0, S * j + q] * d[n, o, 0, j]\n"
     "                    t += d[n, o, 0, j]\n            y[o, 0, 0, q] = s - t\n",
+    /* a border of zeros around the image */
+    "    for o in range(O):\n        for p in range(P):\n            for q in range(Q):\n"
+    "                s = cast(0, x.dtype)\n                for i in range(I):\n"
+    "                    for j in range(J):\n"
+    "                        if i + p >= 1 and i + p - 1 < I and j + q >= 1 and j + q - 1 < J:\n"
+    "                            s += x[0, 0, i + p - 1, j + q - 1] * d[0, o, i, j]\n"
+    "                y[o, 0, p, q] = s\n",
+    /* under a condition on what is loaded */
+    "    for o in range(O):\n        for q in range(Q):\n            s = cast(0, x.dtype)\n"
+    "            for i in range(I):\n                for j in range(J):\n"
+    "                    if d[0, o, i, j] > 0:\n"
+    "                        s += x[0, 0, i, S * j + q] - d[0, o, i, j] * 2\n"
+    "            y[o, 0, 0, q] = s\n",
+    /* columns that lie a row apart */
+    "    for o in range(O):\n        for p in range(P):\n            s = cast(2, x.dtype)\n"
+    "            for n in range(N):\n                for j in range(J):\n"
+    "                    s += x[n, 0, p, S * j] * d[n, o, 0, j]\n            y[o, 0, p, 0] = s\n",
     /* wider sums, and a factor that stays the same along the row */
     "    for o in range(O):\n        for q in range(Q):\n            s = float64(0)\n"
     "            for i in range(I):\n                for j in range(J):\n"
