@@ -36,6 +36,7 @@
  * copied it takes no memory.
  */
 #include "pass_tile.h"
+#include "vector.h"
 
 /* With 16 registers a tile is two vectors wide. A panel of just that many columns lies in the first cache, of
  * which every line is used; wider ones leave lines between those of a tile, which fall into the same sets. A
@@ -140,8 +141,19 @@ static struct ir_expr *is_part(const struct tile_nest *nest, struct ir_expr *ext
     return apply(nest, OP_GE, extent, number(nest, (nest->pass->tiles->few + part - 1) / part));
 }
 
+/* Whether the nest, left as it is, has its lanes along the loop that accumulates. */
+static bool goes_along(const struct tile_nest *nest)
+{
+    const struct vector_options options = {.target = nest->pass->target};
+    struct vector_nest shape;
+    return nest->pass->reorders && vector_nest_shape(nest->rows, VECTOR_ROWS, &shape) &&
+           vector_may_lie_apart_along(&shape) && vector_may_go_along(&shape, &options) == VECTOR_ALWAYS_ALONG;
+}
+
 /* Whether there are enough rows and columns. Where columns do not lie side by side, the other way to compute
- * sums is a vector along each, which takes as long again to be added up: that pays later. */
+ * sums is a vector along each, which takes as long again to be added up: that pays later, but for a few
+ * columns, whose vectors are added up together, sooner (Zen 5: 100 rows of 64, three columns, 1.2 us, and 0.3
+ * so). */
 static struct ir_expr *are_enough(const struct tile_nest *nest, bool transposes)
 {
     struct ir_expr *rows = row_extent(nest), *columns = extent(nest, nest->columns);
@@ -152,6 +164,8 @@ static struct ir_expr *are_enough(const struct tile_nest *nest, bool transposes)
     struct ir_expr *some =
         apply(nest, OP_AND, is_part(nest, copy(nest, rows), 6), is_part(nest, copy(nest, columns), 24));
     struct ir_expr *most = apply(nest, OP_MUL, copy(nest, columns), number(nest, nest->pass->tiles->few / 2));
+    if (goes_along(nest))
+        most = number(nest, VECTOR_ALONG_DEPTHS - 1);
     some = apply(nest, OP_AND, some, apply(nest, OP_LE, extent(nest, nest->depths), most));
     return apply(nest, OP_OR, many, some);
 }
