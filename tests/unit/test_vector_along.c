@@ -3,8 +3,8 @@
  * whose lanes go along the rows of the images, with vectors of each width against the interpreter.
  *
  * Windows are known or not, images of 1 to 40 columns, of which every element or every other one is used.
- * Numbers are small and whole, so that results are the same to the bit, strict or not, and for any number of
- * threads.
+ * Numbers are small and whole, so that results are the same to the bit, strict or not. Of fractions they are
+ * the same for any number of threads.
  */
 #include "../../include/akg.h"
 #include "../../jit/x86_cpu.h"
@@ -78,7 +78,7 @@ static int random_below(int limit)
     return (int)((state >> 33) % (uint64_t)limit);
 }
 
-static akg_tensor *tensor_of(akg_dtype dtype, const int64_t shape[4])
+static akg_tensor *tensor_of(akg_dtype dtype, const int64_t shape[4], bool is_whole)
 {
     akg_tensor *tensor = NULL;
     int64_t at[4];
@@ -88,7 +88,7 @@ static akg_tensor *tensor_of(akg_dtype dtype, const int64_t shape[4])
         for (at[1] = 0; at[1] < shape[1]; at[1]++)
             for (at[2] = 0; at[2] < shape[2]; at[2]++)
                 for (at[3] = 0; at[3] < shape[3]; at[3]++)
-                    akg_tensor_set(tensor, at, random_below(3) - 1);
+                    akg_tensor_set(tensor, at, is_whole ? random_below(3) - 1 : random_below(999) / 999.0);
     return tensor;
 }
 
@@ -131,25 +131,51 @@ static void run_all(const char *program, akg_tensor *const *inputs, const akg_te
         }
 }
 
-static void check_form(const char *form, akg_dtype dtype, const struct sizes *sizes)
+static void make_inputs(akg_dtype dtype, const struct sizes *sizes, bool is_whole, akg_tensor **inputs)
 {
-    const akg_argument last = api_real(NULL, 1);
     const int64_t shapes[INPUTS][4] = {{sizes->images, sizes->channels,
                                         (sizes->image[0] - 1) * sizes->step + sizes->window[0],
                                         (sizes->image[1] - 1) * sizes->step + sizes->window[1]},
                                        {sizes->images, sizes->outputs, sizes->image[0], sizes->image[1]},
                                        {sizes->outputs, sizes->channels, sizes->window[0], sizes->window[1]}};
+    for (int k = 0; k < INPUTS; k++)
+        inputs[k] = tensor_of(dtype, shapes[k], is_whole);
+}
+
+static void check_form(const char *form, akg_dtype dtype, const struct sizes *sizes)
+{
+    const akg_argument last = api_real(NULL, 1);
     jit_options options = {.backend = JIT_BACKEND_INTERPRETER, .cache = "off"};
     akg_tensor *inputs[INPUTS], *expected = NULL;
     char program[PROGRAM];
-    for (int k = 0; k < INPUTS; k++)
-        inputs[k] = tensor_of(dtype, shapes[k]);
+    make_inputs(dtype, sizes, true, inputs);
     write_program(program, form, sizes);
     if (CHECK(api_run(program, &options, inputs, INPUTS, &last, &expected)))
         run_all(program, inputs, expected);
     else
         fprintf(stderr, "%s", program);
     akg_tensor_release(expected);
+    for (int k = 0; k < INPUTS; k++)
+        akg_tensor_release(inputs[k]);
+}
+
+/* As many sums as threads share. */
+static void check_threads(const char *form, const struct sizes *sizes, enum x86_target target)
+{
+    const akg_argument last = api_real(NULL, 1);
+    jit_options options = {.target = x86_target_name(target), .cache = "off"};
+    akg_tensor *inputs[INPUTS], *outputs[2] = {NULL};
+    char program[PROGRAM];
+    make_inputs(AKG_FLOAT32, sizes, false, inputs);
+    write_program(program, form, sizes);
+    for (int k = 0; k < 2; k++) {
+        akg_set_threads(k ? 3 : 1);
+        CHECK(api_run(program, &options, inputs, INPUTS, &last, &outputs[k]));
+    }
+    if (!CHECK(api_same(outputs[0], outputs[1])))
+        fprintf(stderr, "%s", program);
+    for (int k = 0; k < 2; k++)
+        akg_tensor_release(outputs[k]);
     for (int k = 0; k < INPUTS; k++)
         akg_tensor_release(inputs[k]);
 }
@@ -170,6 +196,13 @@ int main(void)
             sizes.window[1] = 3;
             check_form(forms[k], dtypes[0], &sizes);
         }
+    for (size_t k = 0; k < API_COUNT(forms); k++)
+        for (int width = 20; width < WIDEST; width += 7)
+            for (int target = X86_TARGET_AVX2; target <= (int)x86_cpu_target(); target++) {
+                struct sizes sizes = {
+                    4, 21, 6, {3, 3 + width % 4}, {width, width}, 1 + width % 2, width % 3 > 0};
+                check_threads(forms[k], &sizes, (enum x86_target)target);
+            }
     akg_set_threads(1);
     return check_done();
 }
