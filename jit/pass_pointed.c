@@ -16,7 +16,7 @@
  * end, so that it is. They do not write the tensor. An index that is kept in fewer than 64 bits must have
  * room for all of the range: else the loop stays, and one of the two runs.
  */
-#include "pass.h"
+#include "pass_pointed.h"
 
 enum { DEEPEST = 100 };
 
@@ -160,13 +160,11 @@ static bool is_never_negative(const struct pointer *pointer, const struct pass_a
     return affine->constant >= 0;
 }
 
-/* Whether the last statement of the block before the loop that gives the index a value gives it one between 0
- * and the range's first. */
-static bool begins_inside(const struct pointer *pointer, struct ir_stmt *block, const struct ir_stmt *loop,
-                          const struct ir_symbol *index)
+/* The last statement of the block before the loop that gives the index a value; NULL: it is not told. */
+static const struct ir_stmt *last_change(struct ir_stmt *block, const struct ir_stmt *loop,
+                                         const struct ir_symbol *index)
 {
     const struct ir_stmt *last = NULL;
-    struct pass_affine value, low;
     for (struct ir_stmt *stmt = block; stmt != loop; stmt = stmt->next) {
         struct changes changes = {.symbol = index};
         ir_block_walk(stmt->body, note_change, &changes);
@@ -176,6 +174,16 @@ static bool begins_inside(const struct pointer *pointer, struct ir_stmt *block, 
         else if (stmt->symbol == index && (stmt->kind == IR_VARIABLE || stmt->kind == IR_ASSIGN))
             last = stmt;
     }
+    return last;
+}
+
+/* Whether the last statement of the block before the loop that gives the index a value gives it one between 0
+ * and the range's first. */
+static bool begins_inside(const struct pointer *pointer, struct ir_stmt *block, const struct ir_stmt *loop,
+                          const struct ir_symbol *index)
+{
+    const struct ir_stmt *last = last_change(block, loop, index);
+    struct pass_affine value, low;
     if (!last)
         return false;
     const struct ir_expr *first = without_casts(last->value);
@@ -185,6 +193,25 @@ static bool begins_inside(const struct pointer *pointer, struct ir_stmt *block, 
         return false;
     return is_never_negative(pointer, &value) && pass_affine_of(loop->low, &low) &&
            pass_affine_add(&low, -1, &value) && low.count == 0 && low.constant >= 0;
+}
+
+static bool stays(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return expr->kind == IR_INTEGER || expr->kind == IR_OPERATION ||
+           (expr->kind == IR_SYMBOL && expr->symbol->kind != IR_SYMBOL_VARIABLE);
+}
+
+struct ir_expr *pointed_begin(struct pass *pass, struct ir_stmt *block, const struct ir_stmt *loop,
+                              struct ir_symbol *index, struct ir_expr *expr)
+{
+    const struct ir_stmt *last = last_change(block, loop, index);
+    if (!last || !pass_is_pure(last->value) || !ir_expr_walk(last->value, stays, NULL))
+        return expr;
+    index->note = last->value;
+    struct ir_expr *begun = ir_expr_substitute(pass->kernel, expr);
+    index->note = NULL;
+    return begun;
 }
 
 /* ---- the change ---------------------------------------------------------------------------------- */
@@ -223,9 +250,10 @@ static bool mark_proved(struct ir_expr *expr, void *context)
 }
 
 /* Declares the scalar before the loop, and gives it a value with the index. */
-static struct ir_stmt *keep(struct pass *pass, struct pointed *pointed)
+static struct ir_stmt *keep(struct pass *pass, struct ir_stmt *block, const struct ir_stmt *loop,
+                            struct pointed *pointed)
 {
-    struct ir_expr *kept = *pointed->kept;
+    struct ir_expr *kept = pointed_begin(pass, block, loop, pointed->assignment->symbol, *pointed->kept);
     ir_expr_walk(kept, mark_proved, NULL);
     struct ir_stmt *top = pass_declare(pass, IR_SYMBOL_VARIABLE, "top", kept, kept->span);
     struct ir_stmt *follow = ir_stmt_new(pass->kernel, IR_ASSIGN, pointed->assignment->span);
@@ -275,7 +303,7 @@ static bool change(const struct pointer *pointer, struct ir_stmt *block, struct 
     choice->value = guard_of(pass, loop, room);
     choice->otherwise = room < INT64_MAX ? pass_copy_block(pass, loop) : NULL;
     for (int k = 0; k < count; k++) {
-        *end = keep(pass, &found[k]);
+        *end = keep(pass, block, loop, &found[k]);
         end = &(*end)->next;
     }
     *end = loop;
@@ -292,6 +320,11 @@ static bool visit_block(struct pointer *pointer, struct ir_stmt **block)
         struct ir_stmt *stmt = *place;
         if (is_whole(stmt) && change(pointer, *block, place)) {
             changed = true;
+            continue;
+        }
+        if (stmt->kind == IR_FOR && pointed_window(pointer->pass, *block, place)) {
+            changed = true;
+            place = &(*place)->next; /* the loop is behind the scalar */
             continue;
         }
         pointer->around[pointer->count] = stmt;
