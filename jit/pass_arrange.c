@@ -5,8 +5,9 @@
  *     for b: for o: for y: for x { var s = 0; for c, p, q: s = s + in[b, c, y + p, x + q] * w[o, c, p, q];
  * ... }
  *
- * becomes for b: for y: for o: for x. Back ends keep a rectangle of the two in registers. Stores may go to
- * every other element of a row. The loops must be parallel with bounds of their own, and nothing may stop.
+ * becomes for b: for y: for o: for x. (Of several, one that is no window.) Back ends keep a
+ * rectangle of the two in registers. Stores may go to every other element of a row. The loops must be
+ * parallel with bounds of their own, and nothing may stop.
  */
 #include "pass.h"
 
@@ -41,6 +42,10 @@ static bool find_nest(struct ir_stmt *stmt, struct nest *nest)
 }
 
 /* ---- the choice ----------------------------------------------------------------------------------- */
+
+struct sliding {
+    const struct ir_stmt *loop, *inner;
+};
 
 struct uses {
     const struct ir_symbol *columns, *rows;
@@ -93,6 +98,28 @@ static int find_columns(const struct nest *nest)
     return -1;
 }
 
+/* Whether it has an index together with a loop inside, as windows do, which are short. */
+static bool slides(struct ir_expr *expr, void *context)
+{
+    const struct sliding *sliding = context;
+    for (int k = 0; expr->kind == IR_LOAD && k < expr->access.buffer->rank; k++)
+        if (pass_mentions(expr->access.indices[k], sliding->loop->symbol) &&
+            pass_mentions(expr->access.indices[k], sliding->inner->symbol))
+            return false;
+    return true;
+}
+
+static bool is_window(const struct nest *nest, const struct ir_stmt *loop)
+{
+    struct sliding sliding = {loop, nest->depths};
+    while (sliding.inner && sliding.inner->kind == IR_FOR) {
+        if (!ir_block_expressions(nest->depths, slides, &sliding))
+            return true;
+        sliding.inner = sliding.inner->body;
+    }
+    return false;
+}
+
 static int find_rows(const struct nest *nest, int columns)
 {
     int best = -1, most = 0;
@@ -102,7 +129,9 @@ static int find_rows(const struct nest *nest, int columns)
         if (k == columns)
             continue;
         ir_block_expressions(nest->depths, count_load, &uses);
-        if (uses.again > most) {
+        bool is_longer = best >= 0 && uses.again == most && is_window(nest, nest->loops[best]) &&
+                         !is_window(nest, nest->loops[k]);
+        if (uses.again > most || is_longer) {
             most = uses.again;
             best = k;
         }

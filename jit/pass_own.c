@@ -79,6 +79,8 @@ static bool give_away(struct owning *owning, struct ir_stmt **place)
     struct ir_stmt *owners[MOST_USERS];
 
     find_users(owning, owning->allocate->next, 0);
+    for (int k = 0; k < owning->count; k++) /* what it reads another one has written */
+        owning->fits &= ir_block_stores_to(owning->users[k]->body, owning->allocate->access.buffer);
     for (int k = 0; k < owning->count && owning->fits; k++) {
         owners[k] = give(owning, owning->users[k]);
         if (owners[k])

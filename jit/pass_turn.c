@@ -16,46 +16,23 @@
  * made wherever nothing that uses it stores to the tensor.
  *
  * Likewise sums of what lies along the columns that are stored across, `y[c, k] = s`, are stored into a
- * copy, which begins as the tensor was, and turned behind.
+ * copy, which begins as the tensor was, and turned behind. So are those of a window of a few elements that
+ * lies along what is stored, of what is turned for it: the gradient of weights w[o, c, p, q] with many o or
+ * c.
  *
  * Consumes the outermost loops that hold nothing but loops, conditions, scalars and stores, and in them loops
  * over columns, along which all that is stored lies and what is loaded does or is across: the column is an
  * index of its own, but not the last one. Products of matrices are left to pass_tile.c. Comes before the
  * passes that arrange, cut and write out loops, which see the copy as if it were the program's.
  */
-#include "pass.h"
+#include "pass_turn.h"
 #include "vector.h"
-
-enum {
-    MOST = 4,             /* copies for one statement, and loops over columns in it */
-    MOST_STATEMENTS = 48, /* in what then stands twice */
-    DEEPEST = 16
-};
-
-struct turned {
-    struct ir_buffer *from, *copy;
-    int axis;       /* the one that becomes the last */
-    bool is_stored; /* the copy is stored to, and then the tensor */
-};
-
-struct turning {
-    struct pass *pass;
-    const struct ir_stmt *around; /* what is to use the copies */
-    const struct ir_stmt
-        *loops[DEEPEST]; /* around what is looked at, outermost first; with a note: columns */
-    int depth;
-    bool for_stores; /* that is what is looked for */
-    struct turned copies[MOST];
-    int count;
-    bool is_too_much;
-    struct ir_expr *pays; /* NULL: nothing was found */
-};
 
 /* ---- how elements lie ------------------------------------------------------------------------------ */
 
 /* The axis whose index is the column, perhaps with something added, where no other one has to do with it; -1:
  * there is none. */
-static int axis_of(const struct ir_access *access, const struct ir_symbol *column)
+int turn_axis_of(const struct ir_access *access, const struct ir_symbol *column)
 {
     struct pass_affine affine;
     int found = -1;
@@ -72,18 +49,18 @@ static int axis_of(const struct ir_access *access, const struct ir_symbol *colum
 
 static bool is_along(const struct ir_access *access, const struct ir_symbol *column)
 {
-    return access->buffer->rank > 0 && axis_of(access, column) == access->buffer->rank - 1;
+    return access->buffer->rank > 0 && turn_axis_of(access, column) == access->buffer->rank - 1;
 }
 
 /* Whether a copy can be in its place, and is wanted. */
-static bool is_across(const struct turning *turning, struct ir_access *access, const struct ir_symbol *column)
+bool turn_is_across(const struct turning *turning, struct ir_access *access, const struct ir_symbol *column)
 {
-    int axis = axis_of(access, column);
+    int axis = turn_axis_of(access, column);
     return axis >= 0 && axis < access->buffer->rank - 1 && !pass_access_may_stop(access) &&
            !ir_block_stores_to(turning->around->body, access->buffer);
 }
 
-static const struct turned *find_copy(const struct turning *turning, const struct ir_buffer *buffer, int axis)
+const struct turned *turn_find_copy(const struct turning *turning, const struct ir_buffer *buffer, int axis)
 {
     for (int k = 0; k < turning->count; k++)
         if (turning->copies[k].from == buffer && turning->copies[k].axis == axis)
@@ -91,7 +68,7 @@ static const struct turned *find_copy(const struct turning *turning, const struc
     return NULL;
 }
 
-static const struct turned *find_stored(const struct turning *turning, const struct ir_buffer *buffer)
+const struct turned *turn_find_stored(const struct turning *turning, const struct ir_buffer *buffer)
 {
     for (int k = 0; k < turning->count; k++)
         if (turning->copies[k].from == buffer && turning->copies[k].is_stored)
@@ -138,6 +115,13 @@ static bool is_used_again(const struct view *view)
     return !ir_block_walk(view->columns->body, does_move, (void *)view);
 }
 
+/* Of the copy of what is stored. */
+static bool is_along_copy(const struct view *view, const struct ir_access *access)
+{
+    const struct turned *turned = turn_find_stored(view->turning, access->buffer);
+    return turned && turn_axis_of(access, view->columns->symbol) == turned->axis;
+}
+
 static bool view_load(struct ir_expr *expr, void *context)
 {
     struct view *view = context;
@@ -148,9 +132,9 @@ static bool view_load(struct ir_expr *expr, void *context)
     bool moves = !ir_block_walk(view->columns->body, does_not_move, view);
     if (!pass_access_mentions(&expr->access, column))
         view->others += moves;
-    else if (is_along(&expr->access, column))
+    else if (is_along(&expr->access, column) || is_along_copy(view, &expr->access))
         view->along += moves;
-    else if (is_across(view->turning, &expr->access, column))
+    else if (turn_is_across(view->turning, &expr->access, column))
         *(is_used_again(view) ? &view->across : &view->once) += 1;
     else
         view->fails = true;
@@ -166,7 +150,7 @@ static bool holds_no_loop(struct ir_stmt *stmt, void *context)
 /* What will be the last axis, of a tensor that is stored to. */
 static int last_axis(const struct turning *turning, const struct ir_access *access)
 {
-    const struct turned *turned = find_stored(turning, access->buffer);
+    const struct turned *turned = turn_find_stored(turning, access->buffer);
     return turned ? turned->axis : access->buffer->rank - 1;
 }
 
@@ -176,7 +160,7 @@ static bool view_store(struct ir_stmt *stmt, void *context)
     if (stmt->kind == IR_STORE) {
         view->stores++;
         view->fails |=
-            axis_of(&stmt->access, view->columns->symbol) != last_axis(view->turning, &stmt->access);
+            turn_axis_of(&stmt->access, view->columns->symbol) != last_axis(view->turning, &stmt->access);
     }
     return !view->fails;
 }
@@ -259,7 +243,7 @@ struct sums {
 static bool is_like_store(const struct sums *sums, struct ir_access *access)
 {
     return access->buffer == sums->store->buffer && !pass_access_may_stop(access) &&
-           axis_of(access, sums->columns->symbol) == axis_of(sums->store, sums->columns->symbol);
+           turn_axis_of(access, sums->columns->symbol) == turn_axis_of(sums->store, sums->columns->symbol);
 }
 
 struct summed {
@@ -329,7 +313,7 @@ static const struct ir_stmt *depths_of_store(const struct turning *turning, cons
 {
     struct sums sums = {.columns = columns, .store = store};
     struct ir_stmt *around = (struct ir_stmt *)turning->around;
-    int axis = axis_of(store, columns->symbol);
+    int axis = turn_axis_of(store, columns->symbol);
     if (axis < 0 || axis == store->buffer->rank - 1 || columns->step != 1 ||
         store->buffer->role == IR_INOUT || !ir_block_walk(columns->body, sums_store, &sums) ||
         !ir_block_expressions(columns->body, sums_load, &sums) ||
@@ -344,6 +328,85 @@ static const struct ir_stmt *depths_of_store(const struct turning *turning, cons
                : NULL;
 }
 
+/* ---- windows of stores ------------------------------------------------------------------------------- */
+
+/* Sums of a window, a loop along which all lies as it is, for each of many columns, along which nothing does:
+ * if the window is small, its elements are few lanes. */
+struct window {
+    struct sums sums;
+    struct turning *turning;
+    const struct ir_stmt *loop; /* over the window */
+    const struct ir_stmt
+        *rows;  /* a loop that has an index of its own, in what is stored and what is loaded */
+    int across; /* loads that can be turned */
+    const struct ir_stmt *tried;
+};
+
+static bool window_load(struct ir_expr *expr, void *context)
+{
+    struct window *window = context;
+    struct sums *sums = &window->sums;
+    struct summed summed = {sums, &expr->access};
+    if (expr->kind != IR_LOAD)
+        return true;
+    if (!pass_access_mentions(&expr->access, sums->columns->symbol))
+        sums->others += !ir_block_walk(sums->columns->body, is_not_summed, &summed);
+    else if (turn_is_across(window->turning, &expr->access, sums->columns->symbol))
+        window->across += !ir_block_walk(sums->columns->body, is_not_summed, &summed);
+    else
+        sums->fails |= !is_like_store(sums, &expr->access);
+    return !sums->fails;
+}
+
+static bool is_index(const struct ir_access *access, const struct ir_symbol *symbol)
+{
+    for (int k = 0; k < access->buffer->rank; k++)
+        if (access->indices[k]->kind == IR_SYMBOL && access->indices[k]->symbol == symbol)
+            return true;
+    return false;
+}
+
+static bool has_no_index(struct ir_expr *expr, void *context)
+{
+    const struct window *window = context;
+    return expr->kind != IR_LOAD || expr->access.buffer == window->sums.store->buffer ||
+           !is_index(&expr->access, window->tried->symbol);
+}
+
+/* False where there are conditions, under which elements are masked one by one. */
+static bool find_window(struct ir_stmt *stmt, void *context)
+{
+    enum { SMALL = 8 };
+    struct window *window = context;
+    window->tried = stmt;
+    int known = vector_known_extent(stmt);
+    if (stmt->kind == IR_FOR && known && known <= SMALL && !has_no_columns(stmt, &window->sums))
+        window->loop = stmt;
+    else if (stmt->kind == IR_FOR && stmt != window->sums.columns &&
+             is_index(window->sums.store, stmt->symbol) &&
+             !ir_block_expressions(window->sums.columns->body, has_no_index, window))
+        window->rows = stmt;
+    return stmt->kind != IR_IF;
+}
+
+/* Whether sums over several loops are those of such a window; finds it, and a loop of the sums. */
+static bool find_window_of_store(const struct turning *turning, struct window *window)
+{
+    struct sums *sums = &window->sums;
+    const struct ir_access *store = sums->store;
+    struct ir_stmt *around = (struct ir_stmt *)turning->around;
+    int axis = turn_axis_of(store, sums->columns->symbol);
+    if (axis < 0 || axis == store->buffer->rank - 1 || sums->columns->step != 1 ||
+        store->buffer->role == IR_INOUT || !ir_block_walk(sums->columns->body, sums_store, sums) ||
+        !ir_block_expressions(sums->columns->body, window_load, window) || !window->across || !sums->others ||
+        !ir_block_walk(around, store_goes_on, store->buffer) ||
+        !ir_block_expressions(around, load_goes_on, store->buffer))
+        return false;
+    ir_block_walk(sums->columns->body, count_depths, sums);
+    return ir_block_walk(around, find_window, window) && sums->loops > 1 && window->loop && window->rows &&
+           pass_is_parallel(turning->pass, (struct ir_stmt *)sums->columns);
+}
+
 /* ---- whether it pays --------------------------------------------------------------------------------- */
 
 static struct ir_expr *apply(const struct turning *turning, enum operation operation, struct ir_expr *a,
@@ -352,7 +415,7 @@ static struct ir_expr *apply(const struct turning *turning, enum operation opera
     return ir_operation(turning->pass->kernel, operation, a, b, NULL);
 }
 
-static struct ir_expr *number(const struct turning *turning, int64_t value)
+struct ir_expr *turn_number(const struct turning *turning, int64_t value)
 {
     return ir_integer(turning->pass->kernel, AKG_INT64, value);
 }
@@ -370,7 +433,7 @@ static bool is_counted(const struct ir_stmt *loop)
 /* How often the loops around come to what they hold, as far as that is known. */
 static struct ir_expr *iterations(const struct turning *turning)
 {
-    struct ir_expr *product = number(turning, 1);
+    struct ir_expr *product = turn_number(turning, 1);
     for (int k = 0; k < turning->depth; k++) {
         const struct ir_stmt *loop = turning->loops[k];
         if (is_counted(loop))
@@ -381,7 +444,7 @@ static struct ir_expr *iterations(const struct turning *turning)
 
 static struct ir_expr *elements(const struct turning *turning, const struct ir_buffer *buffer)
 {
-    struct ir_expr *product = number(turning, 1);
+    struct ir_expr *product = turn_number(turning, 1);
     for (int k = 0; k < buffer->rank; k++)
         product = apply(turning, OP_MUL, product, pass_copy(turning->pass, buffer->shape[k]));
     return product;
@@ -395,12 +458,12 @@ static struct ir_expr *pays(const struct turning *turning, const struct ir_stmt 
                             const struct ir_buffer *buffer, int times)
 {
     enum { FEW = 8 };
-    struct ir_expr *least = apply(turning, OP_MUL, elements(turning, buffer), number(turning, times));
+    struct ir_expr *least = apply(turning, OP_MUL, elements(turning, buffer), turn_number(turning, times));
     struct ir_expr *is_used = apply(turning, OP_GE, iterations(turning), least);
     if (!is_counted(columns))
         return is_used;
     return apply(turning, OP_AND, is_used,
-                 apply(turning, OP_GE, extent(turning, columns), number(turning, FEW)));
+                 apply(turning, OP_GE, extent(turning, columns), turn_number(turning, FEW)));
 }
 
 static void add_copy(struct turning *turning, struct turned turned, struct ir_expr *pays)
@@ -421,14 +484,69 @@ static bool look_at_load(struct ir_expr *expr, void *context)
     struct turning *turning = context;
     for (int k = 0; expr->kind == IR_LOAD && k < turning->depth; k++) {
         const struct ir_stmt *loop = turning->loops[k];
-        if (loop->note && is_across(turning, &expr->access, loop->symbol) &&
-            !find_copy(turning, expr->access.buffer, axis_of(&expr->access, loop->symbol)))
-            add_copy(
-                turning,
-                (struct turned){.from = expr->access.buffer, .axis = axis_of(&expr->access, loop->symbol)},
-                pays(turning, loop, expr->access.buffer, times_used(turning, loop)));
+        if (loop->note && turn_is_across(turning, &expr->access, loop->symbol) &&
+            !turn_find_copy(turning, expr->access.buffer, turn_axis_of(&expr->access, loop->symbol)))
+            add_copy(turning,
+                     (struct turned){.from = expr->access.buffer,
+                                     .axis = turn_axis_of(&expr->access, loop->symbol)},
+                     pays(turning, loop, expr->access.buffer, times_used(turning, loop)));
     }
     return true;
+}
+
+/* What is summed over, behind the loops around. */
+static bool add_depths(struct ir_stmt *stmt, void *context)
+{
+    struct window *window = context;
+    struct turning *turning = window->turning;
+    if (stmt->kind == IR_FOR && !pass_access_mentions(window->sums.store, stmt->symbol) &&
+        turning->depth < DEEPEST)
+        turning->loops[turning->depth++] = stmt;
+    return true;
+}
+
+static bool is_load_of_other(struct ir_expr *expr, void *buffer)
+{
+    return expr->kind != IR_LOAD || expr->access.buffer != buffer;
+}
+
+/* Whether the loops around the store go over all of the tensor, and load nothing of it. */
+static bool stores_all(const struct turning *turning, const struct ir_access *store)
+{
+    struct ir_stmt *around = (struct ir_stmt *)turning->around;
+    int covered = 0;
+    for (int axis = 0; axis < store->buffer->rank; axis++)
+        for (int k = 0; k < turning->depth; k++) {
+            const struct ir_stmt *loop = turning->loops[k];
+            covered += store->indices[axis]->kind == IR_SYMBOL &&
+                       store->indices[axis]->symbol == loop->symbol && is_counted(loop) &&
+                       loop->low->kind == IR_INTEGER && !loop->low->integer &&
+                       ir_expr_equal(loop->high, store->buffer->shape[axis]);
+        }
+    return covered == store->buffer->rank && ir_block_expressions(around, is_load_of_other, store->buffer);
+}
+
+/* Sixteen columns are a vector. With as many as fill half of one lanes along the sums are as good, and with
+ * few rows, too. */
+static void look_at_window(struct turning *turning, const struct ir_stmt *columns,
+                           const struct ir_access *store)
+{
+    enum { TIMES = 8, MANY = 16, ROWS = 8 };
+    struct window window = {.sums = {.columns = columns, .store = store}, .turning = turning};
+    if (!is_counted(columns) || !find_window_of_store(turning, &window) || !is_counted(window.rows))
+        return;
+    int around = turning->depth;
+    ir_block_walk(columns->body, add_depths, &window);
+    struct ir_expr *are_many =
+        apply(turning, OP_AND, apply(turning, OP_GE, extent(turning, columns), turn_number(turning, MANY)),
+              apply(turning, OP_GE, extent(turning, window.rows), turn_number(turning, ROWS)));
+    struct turned turned = {.from = store->buffer,
+                            .axis = turn_axis_of(store, columns->symbol),
+                            .is_stored = true,
+                            .is_whole = stores_all(turning, store)};
+    add_copy(turning, turned, apply(turning, OP_AND, are_many, pays(turning, columns, store->buffer, TIMES)));
+    turning->depth = around;
+    turning->needs_loads = true;
 }
 
 /* Each element is turned twice, for which sums of eight make up, and of who knows how many. */
@@ -439,12 +557,14 @@ static void look_at_store(struct turning *turning, struct ir_stmt *stmt)
         const struct ir_stmt *loop = turning->loops[k];
         struct ir_buffer *buffer = stmt->access.buffer;
         const struct ir_stmt *depths =
-            find_stored(turning, buffer) ? NULL : depths_of_store(turning, loop, &stmt->access);
+            turn_find_stored(turning, buffer) ? NULL : depths_of_store(turning, loop, &stmt->access);
+        if (!depths && !turn_find_stored(turning, buffer))
+            look_at_window(turning, loop, &stmt->access);
         if (!depths || turning->depth == DEEPEST)
             continue;
         turning->loops[turning->depth++] = depths;
         struct turned turned = {
-            .from = buffer, .axis = axis_of(&stmt->access, loop->symbol), .is_stored = true};
+            .from = buffer, .axis = turn_axis_of(&stmt->access, loop->symbol), .is_stored = true};
         add_copy(turning, turned, pays(turning, loop, buffer, is_counted(depths) ? TIMES : 1));
         turning->depth--;
     }
@@ -471,177 +591,6 @@ static void look_at(struct turning *turning, struct ir_stmt *block)
         look_at(turning, stmt->body);
         turning->depth--;
     }
-}
-
-/* ---- the change -------------------------------------------------------------------------------------- */
-
-struct uses {
-    struct turning *turning;
-    const struct ir_stmt *columns; /* NULL: what is stored to is used elsewhere, too */
-};
-
-/* What there is for each axis of the tensor, in the order of the copy's axes. */
-static void put_last(const struct turned *turned, struct ir_expr *const *from, struct ir_expr **to)
-{
-    for (int k = 0; k < turned->from->rank; k++)
-        if (k != turned->axis)
-            *to++ = from[k];
-    *to = from[turned->axis];
-}
-
-static struct ir_expr *load_copy(const struct turning *turning, const struct turned *turned,
-                                 struct ir_expr *const *from, struct span span)
-{
-    struct ir_expr *indices[AKG_MAX_RANK], *load;
-    put_last(turned, from, indices);
-    load = ir_load(turning->pass->kernel, turned->copy, indices);
-    for (int k = 0; k < turned->from->rank; k++)
-        load->access.checks[k] = IR_CHECK_PROVED;
-    load->span = span;
-    return load;
-}
-
-/* NULL: the access is to the tensor. */
-static const struct turned *copy_of(const struct uses *uses, struct ir_access *access)
-{
-    const struct turned *stored = find_stored(uses->turning, access->buffer);
-    if (stored)
-        return stored;
-    if (!uses->columns || !is_across(uses->turning, access, uses->columns->symbol))
-        return NULL;
-    return find_copy(uses->turning, access->buffer, axis_of(access, uses->columns->symbol));
-}
-
-static struct ir_expr *use_copies(struct pass *pass, struct ir_expr *expr, void *context)
-{
-    const struct uses *uses = context;
-    for (int k = 0; expr->kind == IR_OPERATION && k < expr->count; k++)
-        expr->operands[k] = use_copies(pass, expr->operands[k], context);
-    if (expr->kind != IR_LOAD)
-        return expr;
-    for (int k = 0; k < expr->access.buffer->rank; k++)
-        expr->access.indices[k] = use_copies(pass, expr->access.indices[k], context);
-    const struct turned *turned = copy_of(uses, &expr->access);
-    return turned ? load_copy(uses->turning, turned, expr->access.indices, expr->span) : expr;
-}
-
-static bool use_copies_in(struct ir_stmt *stmt, void *context)
-{
-    const struct uses *uses = context;
-    pass_rewrite(uses->turning->pass, stmt, use_copies, context);
-    const struct turned *turned = stmt->kind == IR_STORE ? copy_of(uses, &stmt->access) : NULL;
-    if (turned)
-        stmt->access = load_copy(uses->turning, turned, stmt->access.indices, stmt->span)->access;
-    return true;
-}
-
-static bool use_copies_below(struct ir_stmt *stmt, void *context)
-{
-    struct uses uses = {context, stmt};
-    if (stmt->note)
-        ir_block_walk(stmt->body, use_copies_in, &uses);
-    stmt->note = NULL;
-    return true;
-}
-
-static struct ir_stmt *loop_over(const struct turning *turning, struct ir_expr *index, struct ir_expr *extent,
-                                 struct ir_stmt *body)
-{
-    struct ir_stmt *loop = ir_stmt_new(turning->pass->kernel, IR_FOR, turning->around->span);
-    loop->symbol = index->symbol;
-    loop->low = number(turning, 0);
-    loop->high = pass_copy(turning->pass, extent);
-    loop->step = 1;
-    loop->body = body;
-    return loop;
-}
-
-/* Loops that fill the copy from the tensor, or the tensor from it: those over what lies side by side in what
- * is filled inside. */
-static struct ir_stmt *move_elements(const struct turning *turning, const struct turned *turned, bool back)
-{
-    struct ir_kernel *kernel = turning->pass->kernel;
-    struct ir_expr *at[AKG_MAX_RANK] = {NULL}, *indices[AKG_MAX_RANK], *extents[AKG_MAX_RANK];
-    int rank = turned->from->rank;
-    for (int k = 0; k < rank; k++)
-        at[k] = ir_symbol_use(kernel, ir_symbol_new(kernel, IR_SYMBOL_LOOP, "at", AKG_INT64));
-    struct ir_expr *of_copy = load_copy(turning, turned, at, turning->around->span);
-    for (int k = 0; k < rank; k++)
-        indices[k] = pass_copy(turning->pass, at[k]);
-    struct ir_expr *of_tensor = ir_load(kernel, turned->from, indices);
-    for (int k = 0; k < rank; k++)
-        of_tensor->access.checks[k] = IR_CHECK_PROVED;
-    struct ir_stmt *fill = ir_stmt_new(kernel, IR_STORE, turning->around->span);
-    fill->access = back ? of_tensor->access : of_copy->access;
-    fill->value = back ? of_copy : of_tensor;
-    for (int k = 0; k < rank; k++)
-        extents[k] = turned->from->shape[k];
-    if (!back)
-        put_last(turned, turned->from->shape, extents);
-    struct ir_expr **filled = fill->access.indices;
-    for (int k = rank - 1; k >= 0; k--)
-        fill = loop_over(turning, filled[k], extents[k], fill);
-    return fill;
-}
-
-/* The memory of the copy, which is none where it is not made, and what fills it. */
-static struct ir_stmt *make_copy(const struct turning *turning, struct turned *turned)
-{
-    struct pass *pass = turning->pass;
-    const struct ir_buffer *from = turned->from;
-    struct ir_buffer *copy = ir_buffer_new(pass->kernel, "turned", IR_TEMPORARY, from->dtype, from->rank);
-    copy->span = turning->around->span;
-    put_last(turned, from->shape, copy->shape);
-    for (int k = 0; k < from->rank; k++)
-        copy->shape[k] = pass_copy(pass, copy->shape[k]);
-    copy->shape[0] = ir_operation(pass->kernel, OP_SELECT, pass_copy(pass, turning->pays), copy->shape[0],
-                                  number(turning, 0));
-    turned->copy = copy;
-    struct ir_stmt *allocate = ir_stmt_new(pass->kernel, IR_ALLOCATE, copy->span);
-    allocate->access.buffer = copy;
-    allocate->next = move_elements(turning, turned, false);
-    return allocate;
-}
-
-/* `if it pays: the copies and what uses them, else: what was there` */
-static struct ir_stmt *choose(const struct turning *turning, struct ir_stmt *turned, struct ir_stmt *plain)
-{
-    struct ir_stmt *choice = ir_stmt_new(turning->pass->kernel, IR_IF, plain->span);
-    choice->value = turning->pays;
-    choice->body = turned;
-    choice->otherwise = plain;
-    choice->deferred = true;
-    return choice;
-}
-
-/* In the place of the statement. */
-static void turn(struct turning *turning, struct ir_stmt *stmt)
-{
-    struct pass *pass = turning->pass;
-    struct ir_stmt *next = stmt->next, *moved = ir_stmt_new(pass->kernel, stmt->kind, stmt->span);
-    struct ir_stmt *first = NULL, **end = &first;
-    stmt->next = NULL;
-    *moved = *stmt;
-    turning->around = moved;
-    struct ir_stmt *plain = turning->pays->kind == IR_INTEGER ? NULL : pass_copy_block(pass, moved);
-    for (int k = 0; k < turning->count; k++) {
-        *end = make_copy(turning, &turning->copies[k]);
-        end = &(*end)->next->next;
-    }
-    *end = moved;
-    ir_block_walk(moved, use_copies_below, turning);
-    ir_block_walk(moved, use_copies_in, &(struct uses){turning, NULL});
-    end = &moved->next;
-    for (int k = 0; k < turning->count; k++) {
-        if (!turning->copies[k].is_stored)
-            continue;
-        *end = move_elements(turning, &turning->copies[k], true);
-        end = &(*end)->next;
-    }
-    if (plain)
-        first = choose(turning, first, plain);
-    *(plain ? &first->next : end) = next;
-    *stmt = *first;
 }
 
 /* ---- the walk ---------------------------------------------------------------------------------------- */
@@ -677,13 +626,17 @@ static bool try_loop(struct pass *pass, struct ir_stmt *loop)
         look_at(&turning, loop);
         turning.for_stores = false;
         look_at(&turning, loop);
-        changes = turning.pays && !turning.is_too_much && !is_false(turning.pays);
+        bool has_loads = false;
+        for (int k = 0; k < turning.count; k++)
+            has_loads |= !turning.copies[k].is_stored;
+        changes = turning.pays && !turning.is_too_much && !is_false(turning.pays) &&
+                  (has_loads || !turning.needs_loads);
     }
     if (!changes)
         ir_block_walk(loop, forget, NULL);
     loop->next = next;
     if (changes)
-        turn(&turning, loop);
+        turn_loop(&turning, loop);
     return changes;
 }
 

@@ -196,6 +196,12 @@ int main(void)
             sizes.window[1] = 3;
             check_form(forms[k], dtypes[0], &sizes);
         }
+    for (int width = 1; width < WIDEST; width += 3) { /* as many channels as are turned */
+        struct sizes sizes = {2,          14 + width % 5, 8 + width % 3, {1 + width % 3, 3},
+                              {2, width}, 1 + width % 2,  true};
+        check_form(forms[width % 2], dtypes[width / 2 % 3], &sizes);
+        check_threads(forms[width % 2], &sizes, x86_cpu_target());
+    }
     for (size_t k = 0; k < API_COUNT(forms); k++)
         for (int width = 20; width < WIDEST; width += 7)
             for (int target = X86_TARGET_AVX2; target <= (int)x86_cpu_target(); target++) {
