@@ -68,7 +68,8 @@ static const char *inner_bounds(struct vector_emission *emission)
 
 /* Whether lanes are better along the innermost loop of a nest that stands beside other code than along its
  * columns: vectors of the one loop, for each column, take less than those of the columns for each of its
- * iterations. Threads may have fewer columns than there are, for which the program says. */
+ * iterations. Without rows each iteration waits for the one before, and there are fewer that way. Threads may
+ * have fewer columns than there are, for which the program says. */
 static const char *test_along(struct vector_emission *emission, const char *tests)
 {
     struct emitter *emitter = emission->emitter;
@@ -83,11 +84,16 @@ static const char *test_along(struct vector_emission *emission, const char *test
         count = arena_format(&emitter->arena, "(%s - %s)",
                              emit_operand(emitter, emit_index(emitter, columns->high), EMIT_SHIFT),
                              emit_operand(emitter, emit_index(emitter, columns->low), EMIT_SHIFT));
-    return emit_test_beside(
-        emission, tests,
-        arena_format(&emitter->arena, "%s <= %d && %s >= %d && %d * %s * ((%s + %d) / %d) <= %d * %s", count,
-                     VECTOR_ALONG_COLUMNS, depths, VECTOR_ALONG_DEPTHS, VECTOR_ALONG_TIMES, count, depths,
-                     lanes - 1, lanes, VECTOR_ALONG_TIMES - 1, depths));
+    tests = emit_test_beside(emission, tests,
+                             arena_format(&emitter->arena, "%s <= %d && %s >= %d", count,
+                                          VECTOR_ALONG_COLUMNS, depths, VECTOR_ALONG_DEPTHS));
+    if (nest->first == VECTOR_COLUMNS)
+        return tests;
+    return emit_test_beside(emission, tests,
+                            arena_format(&emitter->arena,
+                                         "%d * %s * ((%s + %d) / %d) <= %d * %s * ((%s + %d) / %d)",
+                                         VECTOR_ALONG_TIMES, count, depths, lanes - 1, lanes,
+                                         VECTOR_ALONG_TIMES - 1, depths, count, lanes - 1, lanes));
 }
 
 static void begin_first(struct vector_emission *emission, const struct ir_stmt *loop, const char *first)

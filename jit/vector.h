@@ -398,8 +398,8 @@ bool vector_goes_along(struct vector_nest *nest, const struct vector_loop *loop,
 /* Whether columns are so few that they may lie apart by what is known at run time alone. */
 bool vector_may_lie_apart_along(const struct vector_nest *nest);
 /* For how many columns it pays at most, and for how many iterations of the innermost loop at least; what the
- * vectors of these are multiplied by, for each column, and iterations by one less, where the former must not
- * be above the latter. */
+ * vectors of these are multiplied by, for each column, and those of the columns, for each iteration, by one
+ * less, where there are rows: the former must not be above the latter. */
 enum { VECTOR_ALONG_COLUMNS = 8, VECTOR_ALONG_DEPTHS = 8, VECTOR_ALONG_TIMES = 4 };
 /* The nest, whose rows and columns are parallel, as values; NULL where it is not one of those. */
 struct vector_loop *vector_nest_build(struct arena *arena, struct vector_nest *nest,

@@ -125,9 +125,10 @@ static bool may_pay(const struct vector_nest *nest)
 {
     int columns = vector_known_extent(nest->loops[VECTOR_COLUMNS]),
         depths = vector_known_extent(nest->loops[nest->depth - 1]);
-    return !columns || !depths ||
-           VECTOR_ALONG_TIMES * columns * ((depths + nest->lanes - 1) / nest->lanes) <=
-               (VECTOR_ALONG_TIMES - 1) * depths;
+    int more = nest->lanes - 1;
+    return !columns || !depths || nest->first == VECTOR_COLUMNS ||
+           VECTOR_ALONG_TIMES * columns * ((depths + more) / nest->lanes) <=
+               (VECTOR_ALONG_TIMES - 1) * depths * ((columns + more) / nest->lanes);
 }
 
 bool vector_goes_along(struct vector_nest *nest, const struct vector_loop *loop,

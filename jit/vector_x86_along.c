@@ -197,9 +197,10 @@ void machine_build_along(struct nest_code *code, struct tile *tile)
  * are small, of five. Of columns that threads share there may be any number. */
 static void choose_columns(struct nest_code *code)
 {
-    enum { FEW = 4 /* of those of AVX2 as many as lanes of 64 bits */, FIVE = 5, THREE_OF_THEM = 3 };
+    enum { FEW = 4 /* where there are rows, with 16 registers */, FIVE = 5, THREE_OF_THEM = 3 };
     const struct vector_nest *nest = code->nest;
-    int most = machine_is_avx512(code->machine) ? VECTOR_ALONG_COLUMNS : FEW;
+    int lanes = code->machine->lanes < VECTOR_ALONG_COLUMNS ? code->machine->lanes : VECTOR_ALONG_COLUMNS;
+    int most = machine_is_avx512(code->machine) || nest->first == VECTOR_COLUMNS ? lanes : FEW;
     int known = vector_known_extent(nest->loops[VECTOR_COLUMNS]);
     bool is_alone = nest->first == VECTOR_COLUMNS, is_all = !(is_alone && code->loop->is_parted);
     for (int kind = 0; kind < COLUMN_KINDS; kind++)
