@@ -317,12 +317,13 @@ static void find_steady(struct context *context, struct context_updates *updates
     }
 }
 
-/* Without a trial nothing is assumed of the scalars, and sums are looked at. */
+/* Without a trial nothing is assumed of the scalars, and sums are looked at. What got a name is forgotten,
+ * for in loops inside it would be older than these, as if it were the same in all their iterations. */
 static void try_body(struct context *context, struct context_updates *updates, struct context_trial *trial)
 {
     struct context_loop saved = context->loops.items[context->loops.count - 1];
     struct context_trial *outer = context->trial;
-    int facts = context->prover.facts.count, bound = context->bound.count;
+    int facts = context->prover.facts.count, bound = context->bound.count, named = context->named.count;
 
     context->trial = trial;
     context->trials++;
@@ -339,6 +340,7 @@ static void try_body(struct context *context, struct context_updates *updates, s
     for (int k = 0; k < updates->items.count; k++)
         context_bind(context, updates->items.items[k].symbol, &updates->items.items[k].before);
     forget(context, bound);
+    context->named.count = named;
     context->loops.items[context->loops.count - 1] = saved;
     context->prover.facts.count = facts;
     context->trials--;

@@ -270,6 +270,15 @@ static const struct row rows[] = {
      "flow y[i] -> y[i] (0, <) reduction|"
      "loop i: serial: flow y[i] -> y[j] (<, <)|"
      "loop j: accumulates"},
+    {"narrow sums in a loop that scalars are looked at in", "input x: float32[N]\ninput s: int32[1]\n" A2,
+     "var p: int64 = 0\n" UP("i", "N",
+                             UP("j", "M",
+                                "let t: int32 = (s[0] - int32(j))\n"
+                                "a[i?, (int64(t) + j)?] = x[i?]\n") "if (x[i?] > x[p?]) {\np = i\n}\n"),
+     "output a[i, (int64(t) + j)?] -> a[i, (int64(t) + j)?] (0, <) perhaps|"
+     "scalar p in i: carried|"
+     "loop i: serial: scalar p|"
+     "loop j: undecided: output a[i, (int64(t) + j)?] -> a[i, (int64(t) + j)?] (0, <) perhaps"},
     {"Jacobi", A2 "output b: float32[N, M]\n",
      FOR("i", "1", "(N - 1)", FOR("j", "1", "(M - 1)", "b[i?, j?] = (a[(i - 1)?, j?] + a[i?, (j + 1)?])\n")),
      ""},
