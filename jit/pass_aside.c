@@ -48,7 +48,8 @@ static bool find_store(struct columns *columns)
         if (!stmt->next && stmt->kind == IR_STORE)
             columns->store = stmt;
         else if ((stmt->kind == IR_IF && !pass_has_loop(stmt->body)) || !has_no_effect(stmt, NULL) ||
-                 !ir_block_walk(stmt->body, has_no_effect, NULL) || ++count > STATEMENTS)
+                 !ir_block_walk(stmt->body, has_no_effect, NULL) ||
+                 !ir_block_walk(stmt->otherwise, has_no_effect, NULL) || ++count > STATEMENTS)
             return false;
         has_loop |= stmt->kind == IR_FOR;
     }
@@ -124,19 +125,24 @@ static struct ir_expr *distance(struct columns *columns, struct ir_expr *to)
     return ir_operation(columns->pass->kernel, OP_SUB, to, pass_copy(columns->pass, low), NULL);
 }
 
-/* As long as there are elements with the step between them, where loops around move the bounds. */
+/* No longer than there are elements with the step between them: bounds that no iteration of the loops around
+ * is asked for may be anything. */
 static struct ir_expr *extent_of_row(struct columns *columns)
 {
     struct ir_kernel *kernel = columns->pass->kernel;
     const struct ir_buffer *stored = columns->store->access.buffer;
-
-    if (pass_is_of_call(columns->loop->low) && pass_is_of_call(columns->loop->high))
-        return ir_operation(kernel, OP_MAX, ir_integer(kernel, AKG_INT64, 0),
-                            distance(columns, pass_copy(columns->pass, columns->loop->high)), NULL);
     struct ir_expr *all =
         ir_operation(kernel, OP_ADD, pass_copy(columns->pass, stored->shape[stored->rank - 1]),
                      ir_integer(kernel, AKG_INT64, columns->step - 1), NULL);
-    return ir_operation(kernel, OP_FLOORDIV, all, ir_integer(kernel, AKG_INT64, columns->step), NULL);
+    struct ir_expr *elements =
+        ir_operation(kernel, OP_FLOORDIV, all, ir_integer(kernel, AKG_INT64, columns->step), NULL);
+
+    if (!pass_is_of_call(columns->loop->low) || !pass_is_of_call(columns->loop->high))
+        return elements;
+    struct ir_expr *iterations = distance(columns, pass_copy(columns->pass, columns->loop->high));
+    return ir_operation(kernel, OP_MIN, elements,
+                        ir_operation(kernel, OP_MAX, ir_integer(kernel, AKG_INT64, 0), iterations, NULL),
+                        NULL);
 }
 
 static void add_row(struct columns *columns)
