@@ -18,7 +18,7 @@
 #include "pass.h"
 #include "vector.h"
 
-enum { AXES = 3, LOOPS = 16, DEEPEST = 40 };
+enum { AXES = 3, LOOPS = 16, DEEPEST = 40, VISITS = 1000 /* of expressions, with what scalars stand for */ };
 
 struct tabulator {
     struct pass *pass;
@@ -36,7 +36,7 @@ struct tabulator {
 struct axes {
     const struct ir_stmt *loops[AXES];
     struct ir_symbol *fillers[AXES];
-    int count;
+    int count, visited;
     bool is_of_nest;
 };
 
@@ -183,7 +183,7 @@ static bool lies_apart(const struct ir_expr *expr, const struct ir_symbol *varia
 /* False: it hangs on something else, or on too many loops. */
 static bool find_axes(const struct tabulator *tabulator, struct ir_expr *expr, struct axes *axes, int depth)
 {
-    if (depth > DEEPEST)
+    if (depth > DEEPEST || ++axes->visited > VISITS)
         return false;
     if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LOOP)
         return add_axis(tabulator, expr->symbol, axes);

@@ -27,7 +27,8 @@ enum {
     STATEMENTS = 40, /* of a nest, which there will be twice; */
     NESTS = 8,       /* of a kernel */
     PHASES = 3,
-    LONG = 64 /* iterations: of loops that are longer, and test in each, vectors that test are as good */
+    NODES = 2000, /* of what a scalar of the nest stands for, with scalars in it several times perhaps */
+    LONG = 64     /* iterations: of loops that are longer, and test in each, vectors that test are as good */
 };
 
 #define ENDLESS (1LL << 28) /* iterations: of longer loops around, what stops the nest may be near */
@@ -452,6 +453,23 @@ static void build_choice(struct voucher *voucher, struct ir_stmt *stmt, int cont
                vouch_if(voucher, vouch_copy(voucher, stmt->value), body.first, otherwise.first, stmt->span));
 }
 
+static bool count_node(struct ir_expr *expr, void *left)
+{
+    if (expr->kind == IR_SYMBOL && expr->symbol->note)
+        return ir_expr_walk(expr->symbol->note, count_node, left);
+    return --*(int *)left >= 0;
+}
+
+/* What the scalar of the nest stands for. */
+static void note_value(struct voucher *voucher, struct ir_stmt *let)
+{
+    int left = NODES;
+
+    voucher->refused |= !ir_expr_walk(let->value, count_node, &left);
+    if (!voucher->refused)
+        let->symbol->note = pass_copy(voucher->pass, let->value);
+}
+
 /* Scalars of the nest stand for their values while its block is gone through. */
 static void build_block(struct voucher *voucher, struct ir_stmt *first, int context, struct block *out)
 {
@@ -465,7 +483,7 @@ static void build_block(struct voucher *voucher, struct ir_stmt *first, int cont
             if (stmt->kind == IR_STORE)
                 test_access(voucher, &stmt->access, context, out);
             if (stmt->kind == IR_LET)
-                stmt->symbol->note = pass_copy(voucher->pass, stmt->value);
+                note_value(voucher, stmt);
         }
     }
     for (struct ir_stmt *stmt = first; stmt; stmt = stmt->next)
