@@ -13,8 +13,9 @@
  *
  * which back ends know as a choice. Consumes loops whose first statements are such comparisons, in which
  * nothing may stop but for want of knowing that the best index is inside; the index begins below the range's
- * end, so that it is. They do not write the tensor. An index that is kept in fewer than 64 bits must have
- * room for all of the range: else the loop stays, and one of the two runs.
+ * end, so that it is. They do not write the tensor. An index that is kept in fewer than 64 bits, or cast to
+ * fewer on the way to the tensor, must have room for all of the range: else the loop stays, and one of the
+ * two runs.
  */
 #include "pass_pointed.h"
 
@@ -24,6 +25,7 @@ enum { DEEPEST = 100 };
 struct pointed {
     struct ir_expr **kept, *there; /* the sides of the condition */
     struct ir_stmt *assignment;
+    int64_t room; /* the greatest number that all casts of indices leave as it is */
 };
 
 struct pointer {
@@ -39,6 +41,27 @@ static struct ir_expr *without_casts(struct ir_expr *expr)
            dtype_is_integer(expr->operands[0]->dtype))
         expr = expr->operands[0];
     return expr;
+}
+
+/* The greatest number of the dtype. */
+static int64_t most_of(akg_dtype dtype)
+{
+    int bits = 8 * (int)dtype_table[dtype].size - dtype_is_signed(dtype);
+    return bits >= 63 ? INT64_MAX : ((int64_t)1 << bits) - 1;
+}
+
+static int64_t lesser(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The greatest number that goes through all casts of the expression as it is. */
+static int64_t room_in(const struct ir_expr *expr)
+{
+    int64_t most = INT64_MAX;
+    for (; expr->kind == IR_OPERATION && expr->operation == OP_CAST; expr = expr->operands[0])
+        most = lesser(most, most_of(expr->dtype));
+    return most;
 }
 
 /* ---- whether it is one --------------------------------------------------------------------- */
@@ -67,10 +90,12 @@ static bool only_changes(struct ir_stmt *loop, const struct ir_symbol *symbol, c
 struct mirror {
     struct ir_stmt *loop;
     const struct ir_symbol *index; /* found in the place of the loop's variable; NULL: not yet */
+    int64_t room;                  /* as of pointed */
 };
 
 static bool same_index(struct mirror *mirror, struct ir_expr *there, struct ir_expr *kept)
 {
+    const struct ir_expr *cast_there = there, *cast_kept = kept;
     there = without_casts(there);
     kept = without_casts(kept);
     if (there->kind != IR_SYMBOL || there->symbol != mirror->loop->symbol || kept->kind != IR_SYMBOL)
@@ -78,6 +103,7 @@ static bool same_index(struct mirror *mirror, struct ir_expr *there, struct ir_e
     if (mirror->index && mirror->index != kept->symbol)
         return false;
     mirror->index = kept->symbol;
+    mirror->room = lesser(mirror->room, lesser(room_in(cast_there), room_in(cast_kept)));
     return mirror->index != mirror->loop->symbol;
 }
 
@@ -127,7 +153,7 @@ static bool find(struct ir_stmt *loop, struct ir_stmt *stmt, struct pointed *poi
         condition->operation < OP_LT || condition->operation > OP_GE)
         return false;
     for (int side = 0; side < 2; side++) {
-        struct mirror mirror = {.loop = loop};
+        struct mirror mirror = {.loop = loop, .room = INT64_MAX};
         struct ir_expr *kept = condition->operands[side], *there = condition->operands[1 - side];
         if (!mirrors(&mirror, there, kept) || !mirror.index || mirror.index->kind != IR_SYMBOL_VARIABLE ||
             !dtype_is_integer(mirror.index->dtype) || pass_expr_may_stop(there))
@@ -138,7 +164,8 @@ static bool find(struct ir_stmt *loop, struct ir_stmt *stmt, struct pointed *poi
         struct ir_expr *place = without_casts(assignment->value);
         if (place->kind != IR_SYMBOL || place->symbol != loop->symbol)
             continue;
-        *pointed = (struct pointed){&condition->operands[side], there, assignment};
+        int64_t room = lesser(most_of(mirror.index->dtype), room_in(assignment->value));
+        *pointed = (struct pointed){&condition->operands[side], there, assignment, lesser(mirror.room, room)};
         return true;
     }
     return false;
@@ -178,15 +205,16 @@ static const struct ir_stmt *last_change(struct ir_stmt *block, const struct ir_
 }
 
 /* Whether the last statement of the block before the loop that gives the index a value gives it one between 0
- * and the range's first. */
+ * and the range's first, which casts leave as it is if there is room. */
 static bool begins_inside(const struct pointer *pointer, struct ir_stmt *block, const struct ir_stmt *loop,
-                          const struct ir_symbol *index)
+                          struct pointed *pointed)
 {
-    const struct ir_stmt *last = last_change(block, loop, index);
+    const struct ir_stmt *last = last_change(block, loop, pointed->assignment->symbol);
     struct pass_affine value, low;
     if (!last)
         return false;
     const struct ir_expr *first = without_casts(last->value);
+    pointed->room = lesser(pointed->room, room_in(last->value));
     if (first->kind == IR_INTEGER)
         value = (struct pass_affine){.constant = first->integer};
     else if (!pass_affine_of(first, &value))
@@ -215,25 +243,6 @@ struct ir_expr *pointed_begin(struct pass *pass, struct ir_stmt *block, const st
 }
 
 /* ---- the change ---------------------------------------------------------------------------------- */
-
-/* The greatest number of the dtype. */
-static int64_t most_of(akg_dtype dtype)
-{
-    int bits = 8 * (int)dtype_table[dtype].size - dtype_is_signed(dtype);
-    return bits >= 63 ? INT64_MAX : ((int64_t)1 << bits) - 1;
-}
-
-/* The narrowest of what the place goes through. */
-static int64_t room_for(const struct ir_stmt *assignment)
-{
-    int64_t most = most_of(assignment->symbol->dtype);
-    for (const struct ir_expr *expr = assignment->value; expr->kind == IR_OPERATION;
-         expr = expr->operands[0]) {
-        int64_t here = most_of(expr->dtype);
-        most = here < most ? here : most;
-    }
-    return most;
-}
 
 static bool is_whole(const struct ir_stmt *loop)
 {
@@ -290,11 +299,9 @@ static bool change(const struct pointer *pointer, struct ir_stmt *block, struct 
     int count = 0;
     int64_t room = INT64_MAX;
     for (struct ir_stmt *stmt = loop->body; stmt && count < MOST; stmt = stmt->next) {
-        if (!find(loop, stmt, &found[count]) ||
-            !begins_inside(pointer, block, loop, found[count].assignment->symbol))
+        if (!find(loop, stmt, &found[count]) || !begins_inside(pointer, block, loop, &found[count]))
             break;
-        int64_t here = room_for(found[count++].assignment);
-        room = here < room ? here : room;
+        room = lesser(room, found[count++].room);
     }
     if (!count)
         return false;
