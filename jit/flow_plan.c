@@ -27,25 +27,29 @@ static bool has_loops(const struct ir_stmt *first)
     return !ir_block_walk((struct ir_stmt *)first, is_no_loop, NULL);
 }
 
-static bool is_no_load(struct ir_expr *expr, void *context)
+enum { NAMES = 100 /* looked into for a bound */ };
+
+/* What a bound hangs on; scalars stand for their values, as far as these are looked into. */
+struct hanging {
+    const struct ir_symbol *symbol;
+    int left;
+    bool on_symbol, on_loads;
+};
+
+static bool note_hanging(struct ir_expr *expr, void *context)
 {
+    struct hanging *hanging = context;
     if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET && expr->symbol->value)
-        return ir_expr_walk(expr->symbol->value, is_no_load, context);
-    return expr->kind != IR_LOAD;
+        return --hanging->left >= 0 && ir_expr_walk(expr->symbol->value, note_hanging, context);
+    hanging->on_symbol |= expr->kind == IR_SYMBOL && expr->symbol == hanging->symbol;
+    hanging->on_loads |= expr->kind == IR_LOAD;
+    return true;
 }
 
-/* Scalars stand for their values. */
-static bool is_loaded(struct ir_expr *expr)
+static bool is_loaded(struct ir_expr *bound)
 {
-    return !ir_expr_walk(expr, is_no_load, NULL);
-}
-
-/* Whether it hangs on the symbol; scalars stand for their values. */
-static bool is_apart(struct ir_expr *expr, void *symbol)
-{
-    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET && expr->symbol->value)
-        return ir_expr_walk(expr->symbol->value, is_apart, symbol);
-    return expr->kind != IR_SYMBOL || expr->symbol != symbol;
+    struct hanging hanging = {.left = NAMES};
+    return ir_expr_walk(bound, note_hanging, &hanging) && hanging.on_loads;
 }
 
 /* The loop inside, where it is the only one, and its bounds come out of tensors, other ones in each iteration
@@ -60,11 +64,12 @@ static const struct ir_stmt *find_ragged(const struct ir_stmt *stmt)
         if (next->kind == IR_FOR)
             inner = next;
     }
+    struct hanging hanging = {.symbol = stmt->symbol, .left = NAMES};
     if (!inner || has_loops(inner->body) || inner->step != 1 || stmt->step != 1 ||
-        (ir_expr_walk(inner->low, is_apart, stmt->symbol) &&
-         ir_expr_walk(inner->high, is_apart, stmt->symbol)))
+        !ir_expr_walk(inner->low, note_hanging, &hanging) ||
+        !ir_expr_walk(inner->high, note_hanging, &hanging))
         return NULL;
-    return is_loaded(inner->low) || is_loaded(inner->high) ? inner : NULL;
+    return hanging.on_symbol && hanging.on_loads ? inner : NULL;
 }
 
 struct fixing {

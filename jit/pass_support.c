@@ -196,12 +196,14 @@ int64_t pass_affine_coefficient(const struct pass_affine *affine, const struct i
     return 0;
 }
 
-/* A variable may have changed since a LET was made of it, so the LET is looked into only without. */
-static bool affine_of(const struct ir_expr *expr, bool in_let, struct pass_affine *out);
+/* A variable may have changed since a LET was made of it, so the LET is looked into only without; and not
+ * where `left` says that enough has been visited: LETs may be made of each other several times each. */
+static bool affine_of(const struct ir_expr *expr, bool in_let, int *left, struct pass_affine *out);
 
-static bool affine_of_symbol(const struct ir_symbol *symbol, bool in_let, struct pass_affine *out)
+static bool affine_of_symbol(const struct ir_symbol *symbol, bool in_let, int *left, struct pass_affine *out)
 {
-    if (symbol->kind == IR_SYMBOL_LET && symbol->value && affine_of(symbol->value, true, out))
+    if (symbol->kind == IR_SYMBOL_LET && symbol->value && *left > 0 &&
+        affine_of(symbol->value, true, left, out))
         return true;
     if (in_let && symbol->kind == IR_SYMBOL_VARIABLE)
         return false;
@@ -211,17 +213,17 @@ static bool affine_of_symbol(const struct ir_symbol *symbol, bool in_let, struct
     return true;
 }
 
-static bool affine_of_operation(const struct ir_expr *expr, bool in_let, struct pass_affine *out)
+static bool affine_of_operation(const struct ir_expr *expr, bool in_let, int *left, struct pass_affine *out)
 {
     struct pass_affine a, b;
 
     if (expr->operation == OP_NEG) {
         *out = (struct pass_affine){.count = 0};
-        return affine_of(expr->operands[0], in_let, &a) && pass_affine_add(out, -1, &a);
+        return affine_of(expr->operands[0], in_let, left, &a) && pass_affine_add(out, -1, &a);
     }
     if (expr->operation != OP_ADD && expr->operation != OP_SUB && expr->operation != OP_MUL)
         return false;
-    if (!affine_of(expr->operands[0], in_let, &a) || !affine_of(expr->operands[1], in_let, &b))
+    if (!affine_of(expr->operands[0], in_let, left, &a) || !affine_of(expr->operands[1], in_let, left, &b))
         return false;
     if (expr->operation != OP_MUL) {
         *out = a;
@@ -233,8 +235,9 @@ static bool affine_of_operation(const struct ir_expr *expr, bool in_let, struct 
     return b.count == 0 && pass_affine_add(out, b.constant, &a);
 }
 
-static bool affine_of(const struct ir_expr *expr, bool in_let, struct pass_affine *out)
+static bool affine_of(const struct ir_expr *expr, bool in_let, int *left, struct pass_affine *out)
 {
+    --*left;
     if (expr->dtype != AKG_INT64)
         return false;
     switch (expr->kind) {
@@ -242,9 +245,9 @@ static bool affine_of(const struct ir_expr *expr, bool in_let, struct pass_affin
         *out = (struct pass_affine){.constant = expr->integer};
         return true;
     case IR_SYMBOL:
-        return affine_of_symbol(expr->symbol, in_let, out);
+        return affine_of_symbol(expr->symbol, in_let, left, out);
     case IR_OPERATION:
-        return affine_of_operation(expr, in_let, out);
+        return affine_of_operation(expr, in_let, left, out);
     default:
         return false;
     }
@@ -252,7 +255,10 @@ static bool affine_of(const struct ir_expr *expr, bool in_let, struct pass_affin
 
 bool pass_affine_of(const struct ir_expr *expr, struct pass_affine *out)
 {
-    return affine_of(expr, false, out);
+    enum { VISITS = 1000 };
+    int left = VISITS;
+
+    return affine_of(expr, false, &left, out);
 }
 
 /* It gives the same value at another time. */

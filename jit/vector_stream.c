@@ -59,9 +59,12 @@ static struct vector_slope slope_of_product(const struct vector_builder *builder
 static struct vector_slope slope_of_operation(const struct vector_builder *builder,
                                               const struct ir_expr *expr, const struct ir_symbol *axis)
 {
-    struct vector_slope a = slope_of(builder, expr->operands[0], axis);
-    struct vector_slope b =
-        expr->count > 1 ? slope_of(builder, expr->operands[1], axis) : (struct vector_slope){true, true, 0};
+    struct vector_slope a = nonlinear, b = {true, true, 0};
+    if (expr->operation == OP_ADD || expr->operation == OP_SUB || expr->operation == OP_NEG ||
+        expr->operation == OP_MUL)
+        a = slope_of(builder, expr->operands[0], axis);
+    if (a.linear && expr->count > 1)
+        b = slope_of(builder, expr->operands[1], axis);
     if (!a.linear || !b.linear)
         return nonlinear;
     switch (expr->operation) {
