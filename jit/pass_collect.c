@@ -225,6 +225,19 @@ static bool pays(const struct scatter *scatter)
     return pays && !ir_block_expressions(scatter->loops[0]->body, is_other_load, buffer);
 }
 
+/* Names between the loops go into the innermost one, where bounds have no use for them. */
+static bool is_no_name(struct ir_expr *expr, void *context)
+{
+    const struct scatter *scatter = context;
+
+    for (int k = 0; expr->kind == IR_SYMBOL && k < scatter->depth; k++)
+        for (const struct ir_stmt *stmt = scatter->loops[k]->body; stmt && stmt->kind == IR_LET;
+             stmt = stmt->next)
+            if (stmt->symbol == expr->symbol)
+                return false;
+    return true;
+}
+
 static bool may_collect(struct collector *collector, struct scatter *scatter)
 {
     struct ir_access *access = &scatter->store->access;
@@ -244,7 +257,8 @@ static bool may_collect(struct collector *collector, struct scatter *scatter)
         if (!is_condition_of_place(scatter, scatter->conditions[k]))
             return false;
     for (int k = 0; k < scatter->depth; k++)
-        if (!pass_is_pure(scatter->loops[k]->low) || !pass_is_pure(scatter->loops[k]->high) ||
+        if (!ir_expr_walk(scatter->loops[k]->low, is_no_name, scatter) ||
+            !ir_expr_walk(scatter->loops[k]->high, is_no_name, scatter) ||
             (scatter->parts[k] == LONG && pass_bits_of(&collector->around, scatter->loops[k]->high) > BITS))
             return false;
     return true;
