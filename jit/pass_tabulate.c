@@ -247,11 +247,30 @@ static bool is_function(struct ir_expr *expr, const struct axes *axes)
            (lies_apart(expr, axes->loops[0]->symbol) || !ir_expr_walk(expr, is_cheap, NULL));
 }
 
+/* Whether the index moves with the table's axis and with no other one. */
+static bool goes_along_one(const struct ir_expr *index, const struct axes *axes, int axis)
+{
+    struct pass_affine sum;
+
+    if (!pass_affine_of(index, &sum))
+        return false;
+    for (int k = 0; k < axes->count; k++)
+        if ((pass_affine_coefficient(&sum, axes->loops[k]->symbol) != 0) != (k == axis))
+            return false;
+    return true;
+}
+
+/* Each axis has an index of its own: of `x[i + j]` there are not as many elements as i and j together have.
+ */
 static bool goes_along(const struct ir_access *access, const struct axes *axes)
 {
-    for (int k = 0; k < axes->count; k++)
-        if (!pass_access_mentions(access, axes->loops[k]->symbol))
+    for (int axis = 0; axis < axes->count; axis++) {
+        int k = 0;
+        while (k < access->buffer->rank && !goes_along_one(access->indices[k], axes, axis))
+            k++;
+        if (k == access->buffer->rank)
             return false;
+    }
     return true;
 }
 
