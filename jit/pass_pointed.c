@@ -34,10 +34,10 @@ struct pointer {
     int count;
 };
 
-/* What a cast of integers is of. */
+/* What a cast of integers to integers is of. */
 static struct ir_expr *without_casts(struct ir_expr *expr)
 {
-    while (expr->kind == IR_OPERATION && expr->operation == OP_CAST &&
+    while (expr->kind == IR_OPERATION && expr->operation == OP_CAST && dtype_is_integer(expr->dtype) &&
            dtype_is_integer(expr->operands[0]->dtype))
         expr = expr->operands[0];
     return expr;
