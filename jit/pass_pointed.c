@@ -26,6 +26,7 @@ struct pointed {
     struct ir_expr **kept, *there; /* the sides of the condition */
     struct ir_stmt *assignment;
     int64_t room; /* the greatest number that all casts of indices leave as it is */
+    bool shifts;  /* indices are more than the place: only those of the range are known to be inside */
 };
 
 struct pointer {
@@ -91,6 +92,7 @@ struct mirror {
     struct ir_stmt *loop;
     const struct ir_symbol *index; /* found in the place of the loop's variable; NULL: not yet */
     int64_t room;                  /* as of pointed */
+    bool shifts;
 };
 
 static bool same_index(struct mirror *mirror, struct ir_expr *there, struct ir_expr *kept)
@@ -122,9 +124,13 @@ static bool mirrors(struct mirror *mirror, struct ir_expr *there, struct ir_expr
         if (there->access.buffer != kept->access.buffer ||
             ir_block_stores_to(mirror->loop->body, there->access.buffer))
             return false;
-        for (int axis = 0; axis < there->access.buffer->rank; axis++)
-            if (!mirrors(mirror, there->access.indices[axis], kept->access.indices[axis]))
+        for (int axis = 0; axis < there->access.buffer->rank; axis++) {
+            struct ir_expr *index = there->access.indices[axis];
+            mirror->shifts |=
+                without_casts(index)->kind != IR_SYMBOL && pass_mentions(index, mirror->loop->symbol);
+            if (!mirrors(mirror, index, kept->access.indices[axis]))
                 return false;
+        }
         return true;
     case IR_OPERATION:
         if (there->operation != kept->operation || there->checked)
@@ -165,7 +171,8 @@ static bool find(struct ir_stmt *loop, struct ir_stmt *stmt, struct pointed *poi
         if (place->kind != IR_SYMBOL || place->symbol != loop->symbol)
             continue;
         int64_t room = lesser(most_of(mirror.index->dtype), room_in(assignment->value));
-        *pointed = (struct pointed){&condition->operands[side], there, assignment, lesser(mirror.room, room)};
+        *pointed = (struct pointed){&condition->operands[side], there, assignment, lesser(mirror.room, room),
+                                    mirror.shifts};
         return true;
     }
     return false;
@@ -205,7 +212,7 @@ static const struct ir_stmt *last_change(struct ir_stmt *block, const struct ir_
 }
 
 /* Whether the last statement of the block before the loop that gives the index a value gives it one between 0
- * and the range's first, which casts leave as it is if there is room. */
+ * and the range's first, or just this, which casts leave as it is if there is room. */
 static bool begins_inside(const struct pointer *pointer, struct ir_stmt *block, const struct ir_stmt *loop,
                           struct pointed *pointed)
 {
@@ -220,7 +227,8 @@ static bool begins_inside(const struct pointer *pointer, struct ir_stmt *block, 
     else if (!pass_affine_of(first, &value))
         return false;
     return is_never_negative(pointer, &value) && pass_affine_of(loop->low, &low) &&
-           pass_affine_add(&low, -1, &value) && low.count == 0 && low.constant >= 0;
+           pass_affine_add(&low, -1, &value) && low.count == 0 && low.constant >= 0 &&
+           (!pointed->shifts || low.constant == 0);
 }
 
 static bool stays(struct ir_expr *expr, void *context)
