@@ -356,11 +356,11 @@ static int shorten(struct slots *slots, const struct x86_instruction *items, int
     struct x86_instruction short_form = left > 1 ? items[1] : items[0];
     if (reg < 0)
         return 0;
-    bool by_number =
-             (short_form.form == X86_SUB_BY || short_form.form == X86_ADD_BY) && short_form.rm == X86_RAX,
+    bool is_rax = short_form.rm == X86_RAX && !short_form.has_memory; /* else it is what stands in memory */
+    bool by_number = (short_form.form == X86_SUB_BY || short_form.form == X86_ADD_BY) && is_rax,
          moves = (by_number || is_of_rax(&short_form, X86_ADD)) && is_of_rax(&items[2], X86_MOV_STORE) &&
                  held_in(slots, &items[2]) == reg;
-    if (!moves && !(short_form.form == X86_CMP_BY && short_form.rm == X86_RAX))
+    if (!moves && !(short_form.form == X86_CMP_BY && is_rax))
         return 0;
     if (short_form.form == X86_ADD) {
         int other = held_in(slots, &short_form);
