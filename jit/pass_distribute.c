@@ -409,7 +409,8 @@ static bool visit_block(struct distributor *distributor, struct ir_stmt **block,
         distributor->count -= stmt->kind == IR_FOR;
         if (stmt->kind == IR_IF && stmt->otherwise)
             changed |= visit_block(distributor, &stmt->otherwise, depth + 1);
-        if (is_alone && stmt->body->kind == IR_IF && stmt->body->deferred && !stmt->body->next)
+        if (is_alone && stmt->body->kind == IR_IF && stmt->body->deferred && !stmt->body->next &&
+            pass_is_of_call(stmt->body->value)) /* which that of windows (pass_collect.c) may not be */
             pass_hoist_choice(distributor->pass, stmt);
     }
     return changed;
