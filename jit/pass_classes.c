@@ -1,0 +1,99 @@
+/*
+ * pass_classes.c: a loop that goes through the remainders which a congruence may ask for is written out:
+ *
+ *     for colour in 0, 2: for i: for j: if (i + j) % 2 == colour: u[i, j] = ...
+ *
+ * becomes one nest for each colour, in that order, each with a congruence whose remainder is a constant, so
+ * that pass `phases` goes through the iterations alone that fulfil it.
+ *
+ * Consumes loops of a few iterations, known by number, in which nothing may stop, for messages tell their
+ * variables, and from which nothing jumps.
+ */
+#include "pass.h"
+
+enum {
+    MOST = 4, /* iterations */
+    STATEMENTS = 40,
+    DEEPEST = 100
+};
+
+struct asker {
+    const struct ir_symbol *variable;
+    bool asks;
+};
+
+/* `... % 2 == variable` */
+static bool look_at(struct ir_expr *expr, void *context)
+{
+    struct asker *asker = context;
+
+    for (int side = 0; expr->kind == IR_OPERATION && expr->operation == OP_EQ && side < 2; side++) {
+        const struct ir_expr *remainder = expr->operands[side], *rest = expr->operands[1 - side];
+        asker->asks |= rest->kind == IR_SYMBOL && rest->symbol == asker->variable &&
+                       remainder->kind == IR_OPERATION && remainder->operation == OP_MOD &&
+                       remainder->operands[1]->kind == IR_INTEGER;
+    }
+    return !asker->asks;
+}
+
+static bool can_be_copied(struct ir_stmt *stmt, void *context)
+{
+    int *left = context;
+
+    return stmt->kind != IR_ALLOCATE && stmt->kind != IR_WHILE && stmt->kind != IR_ASSERT &&
+           stmt->kind != IR_BREAK && stmt->kind != IR_CONTINUE && --*left >= 0;
+}
+
+static bool is_candidate(const struct ir_stmt *loop)
+{
+    struct asker asker = {.variable = loop->symbol};
+    int left = STATEMENTS;
+
+    return loop->kind == IR_FOR && !loop->hint && loop->step == 1 && loop->low->kind == IR_INTEGER &&
+           loop->high->kind == IR_INTEGER && loop->low->integer >= 0 &&
+           loop->high->integer <= loop->low->integer + MOST && loop->high->integer > loop->low->integer &&
+           !ir_block_expressions(loop->body, look_at, &asker) && !pass_block_may_stop(loop->body) &&
+           ir_block_walk(loop->body, can_be_copied, &left);
+}
+
+/* The body for each iteration, one behind the other. */
+static struct ir_stmt *write_out(struct pass *pass, struct ir_stmt *loop)
+{
+    struct ir_stmt *first = NULL, **end = &first;
+
+    for (int64_t k = loop->low->integer; k < loop->high->integer; k++) {
+        loop->symbol->note = ir_integer(pass->kernel, AKG_INT64, k);
+        *end = pass_copy_block(pass, loop->body);
+        loop->symbol->note = NULL;
+        while (*end)
+            end = &(*end)->next;
+    }
+    *end = loop->next;
+    return first;
+}
+
+static bool visit_block(struct pass *pass, struct ir_stmt **place, int depth)
+{
+    bool changed = false;
+
+    while (*place && depth < DEEPEST) {
+        struct ir_stmt *stmt = *place;
+        if (is_candidate(stmt)) {
+            *place = write_out(pass, stmt);
+            changed = true;
+            continue;
+        }
+        changed |= visit_block(pass, &stmt->body, depth + 1);
+        changed |= visit_block(pass, &stmt->otherwise, depth + 1);
+        place = &stmt->next;
+    }
+    return changed;
+}
+
+bool pass_classes(struct pass *pass)
+{
+    if (!visit_block(pass, &pass->kernel->body, 0))
+        return false;
+    pass_simplify_block(pass, &pass->kernel->body);
+    return true;
+}
