@@ -17,8 +17,8 @@
  *
  * Consumes loops whose iterations are independent, in which nothing may stop: each of their pieces may run
  * for all rows before the next one does. Scalars that one piece hands to another get an element for each row.
- * What a product's loop accumulates besides is accumulated in a loop behind it, out of what was stored.
- * The order of everything that is accumulated stays.
+ * What all rows are added up to is added up behind the loop. What a product's loop accumulates besides is
+ * accumulated in a loop behind it, out of what was stored. The order of everything that is accumulated stays.
  */
 #include "pass_distribute.h"
 
@@ -348,8 +348,7 @@ static bool distribute_down(struct rows *columns, struct ir_stmt **place)
     return true;
 }
 
-/* `place`: where the loop stands, and after it what is done in its place. */
-static bool distribute(struct rows *rows, struct ir_stmt **place)
+static bool distribute_rows(struct rows *rows, struct ir_stmt **place)
 {
     struct pieces pieces;
     struct ir_stmt *next = rows->loop->next, *few = NULL, *many;
@@ -375,6 +374,29 @@ static bool distribute(struct rows *rows, struct ir_stmt **place)
     *place = choice_of(rows, many, few);
     *end_of(place) = next;
     return true;
+}
+
+static bool holds_loops(const struct ir_stmt *loop)
+{
+    for (const struct ir_stmt *stmt = loop->body; stmt; stmt = stmt->next)
+        if (stmt->kind == IR_FOR && pass_has_loop(stmt->body))
+            return true;
+    return false;
+}
+
+/* `place`: where the loop stands, and after it what is done in its place. */
+static bool distribute(struct rows *rows, struct ir_stmt **place)
+{
+    struct distribute_totals totals;
+    struct ir_stmt *next = rows->loop->next;
+    bool detached = is_over_rows(rows->loop) && holds_loops(rows->loop) &&
+                    !pass_block_may_stop(rows->loop->body) && distribute_detach_totals(rows, &totals);
+    bool changed = distribute_rows(rows, place);
+    if (detached && changed)
+        distribute_add_totals(&totals, place, next);
+    else if (detached)
+        distribute_attach_totals(rows, &totals);
+    return changed;
 }
 
 /* The loops around a block. */

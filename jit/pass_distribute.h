@@ -73,6 +73,24 @@ void distribute_begin_block(struct rows *rows);
 /* What stands in the place of the loop: `inside` runs for each block. */
 struct ir_stmt *distribute_end_block(struct rows *rows, struct ir_stmt *inside);
 
+/* ---- pass_distribute_total.c: what is added up of all rows ------------------------------------------- */
+
+enum { DISTRIBUTE_TOTALS = 4 };
+
+struct distribute_totals {
+    struct ir_stmt *places[DISTRIBUTE_TOTALS], saved[DISTRIBUTE_TOTALS]; /* statements, and as they were */
+    int count;
+    int buffers;                         /* of the kernel before */
+    struct ir_stmt *allocations, *loops; /* what stands before the loop over rows then, and behind it */
+};
+
+/* Whether there were any; the body then stores the terms of each row. */
+bool distribute_detach_totals(const struct rows *rows, struct distribute_totals *totals);
+/* The body as it was; or what adds them up, around what stands from `place` on up to `next`. */
+void distribute_attach_totals(const struct rows *rows, const struct distribute_totals *totals);
+void distribute_add_totals(struct distribute_totals *totals, struct ir_stmt **place,
+                           const struct ir_stmt *next);
+
 /* The number of the loop's row among those that are kept. */
 struct ir_expr *distribute_kept_row(const struct rows *rows);
 struct ir_stmt *distribute_allocate(const struct rows *rows, struct ir_buffer *buffer);
