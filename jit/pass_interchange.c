@@ -59,10 +59,11 @@ static int cost_of_step(int64_t step, int apart)
     return step >= -FEW && step <= FEW ? 1 + (int)(step < 0 ? -step : step) : apart;
 }
 
-/* Whether it is an element of an input for each iteration of one loop, at a known place along other axes:
- * they go into a row, which others repeat (pass tabulate). */
+/* Whether it is an element of an input for each iteration of one loop, at a known place along other axes, and
+ * far from the next one: they go into a row, which others repeat (pass tabulate). */
 static bool is_column(const struct ir_access *access, const struct ir_symbol *variable)
 {
+    int64_t distance = 1;
     int others = 0;
 
     for (int axis = 0; axis < access->buffer->rank; axis++) {
@@ -72,8 +73,10 @@ static bool is_column(const struct ir_access *access, const struct ir_symbol *va
         others += !known;
         if (!known && (index->kind != IR_SYMBOL || index->symbol != variable))
             return false;
+        if (known && others && __builtin_mul_overflow(distance, extent->integer, &distance))
+            return false;
     }
-    return others == 1 && access->buffer->role == IR_INPUT;
+    return others == 1 && distance > FEW && access->buffer->role == IR_INPUT;
 }
 
 static int cost_of(const struct ir_access *access, const struct ir_symbol *variable, int apart)

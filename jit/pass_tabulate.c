@@ -166,18 +166,19 @@ static bool is_element(const struct tabulator *tabulator, const struct ir_access
  * the loops around. */
 static bool lies_apart(const struct ir_expr *expr, const struct ir_symbol *variable)
 {
-    const struct ir_buffer *buffer = expr->access.buffer;
-    int axis = 0;
+    enum { SORTED = 4 }; /* those that lie no further apart are sorted out of vectors */
+    const struct ir_access *access = &expr->access;
+    int64_t distance = 1;
+    int axis;
 
-    if (expr->kind != IR_LOAD || !buffer->contiguous)
+    if (expr->kind != IR_LOAD || !access->buffer->contiguous)
         return false;
-    while (axis < buffer->rank && expr->access.indices[axis]->kind == IR_INTEGER)
-        axis++;
-    for (int k = axis + 1; k < buffer->rank; k++)
-        if (buffer->shape[k]->kind != IR_INTEGER || buffer->shape[k]->integer != 1)
-            return axis < buffer->rank && expr->access.indices[axis]->kind == IR_SYMBOL &&
-                   expr->access.indices[axis]->symbol == variable;
-    return false;
+    for (axis = access->buffer->rank - 1; axis >= 0 && access->indices[axis]->kind == IR_INTEGER; axis--)
+        if (access->buffer->shape[axis]->kind != IR_INTEGER ||
+            __builtin_mul_overflow(distance, access->buffer->shape[axis]->integer, &distance))
+            return false;
+    return axis >= 0 && distance > SORTED && access->indices[axis]->kind == IR_SYMBOL &&
+           access->indices[axis]->symbol == variable;
 }
 
 /* False: it hangs on something else, or on too many loops. */
