@@ -536,8 +536,8 @@ static bool is_extreme(struct choosing *choosing, int accumulator, struct vector
     enum vector_type type = choosing->builder->loop->accumulators.items[accumulator].type;
     if (choosing->builder->options->strict || !condition || condition->kind != VECTOR_OPERATION ||
         condition->operation < OP_LT || condition->operation > OP_GE || carried->is_counter ||
-        carried->is_truth || (type != VECTOR_F32 && type != VECTOR_F64) ||
-        choosing->hangs[carried->value] || choosing->hangs[carried->condition] != 1u << accumulator)
+        carried->is_truth || (type != VECTOR_F32 && type != VECTOR_F64) || choosing->hangs[carried->value] ||
+        choosing->hangs[carried->condition] != 1u << accumulator)
         return false;
     for (int k = 0; k < choosing->count; k++)
         if (k != accumulator && choosing->carried[k].condition == carried->condition)
