@@ -143,6 +143,8 @@ struct ir_stmt *pass_new_loop(struct pass *pass, const struct ir_stmt *like, str
 /* A deep copy of statements that neither jump, assert nor loop without an end, with symbols of its own for
  * what they declare. Temporaries are those of the original: only one of the two may stay. */
 struct ir_stmt *pass_copy_block(struct pass *pass, const struct ir_stmt *block);
+/* Of a walk: whether it can copy the statement, and no more than `left`, an int, have come up. */
+bool pass_can_be_copied(struct ir_stmt *stmt, void *left);
 /* A loop around nothing but a choice, whose condition hangs on no loop, is made twice, inside of it: threads
  * share the loop on the one side, and the loops inside on the other, perhaps. */
 void pass_hoist_choice(struct pass *pass, struct ir_stmt *loop);

@@ -36,14 +36,6 @@ static bool look_at(struct ir_expr *expr, void *context)
     return !asker->asks;
 }
 
-static bool can_be_copied(struct ir_stmt *stmt, void *context)
-{
-    int *left = context;
-
-    return stmt->kind != IR_ALLOCATE && stmt->kind != IR_WHILE && stmt->kind != IR_ASSERT &&
-           stmt->kind != IR_BREAK && stmt->kind != IR_CONTINUE && --*left >= 0;
-}
-
 static bool is_candidate(const struct ir_stmt *loop)
 {
     struct asker asker = {.variable = loop->symbol};
@@ -53,7 +45,7 @@ static bool is_candidate(const struct ir_stmt *loop)
            loop->high->kind == IR_INTEGER && loop->low->integer >= 0 &&
            loop->high->integer <= loop->low->integer + MOST && loop->high->integer > loop->low->integer &&
            !ir_block_expressions(loop->body, look_at, &asker) && !pass_block_may_stop(loop->body) &&
-           ir_block_walk(loop->body, can_be_copied, &left);
+           ir_block_walk(loop->body, pass_can_be_copied, &left);
 }
 
 /* The body for each iteration, one behind the other. */

@@ -538,14 +538,6 @@ static void find_parts(struct phases *phases, struct nest *nest, struct ir_stmt 
     }
 }
 
-static bool can_be_copied(struct ir_stmt *stmt, void *context)
-{
-    int *left = context;
-
-    return stmt->kind != IR_ALLOCATE && stmt->kind != IR_WHILE && stmt->kind != IR_ASSERT &&
-           stmt->kind != IR_BREAK && stmt->kind != IR_CONTINUE && --*left >= 0;
-}
-
 /* How many copies the loops make, as far as that matters, and which is the last one that is parted. */
 static void count_copies(struct nest *nest)
 {
@@ -605,7 +597,7 @@ static bool choose_loops(struct phases *phases, struct nest *nest)
             nest->divisors[k] = 0;
     count_copies(nest);
     if (!nest->parts || pass_block_may_stop(nest->loops[0]->body) ||
-        !ir_block_walk(nest->loops[0]->body, can_be_copied, &left))
+        !ir_block_walk(nest->loops[0]->body, pass_can_be_copied, &left))
         return false;
     spare_copies(phases, nest, STATEMENTS - left);
     if (nest->parts)

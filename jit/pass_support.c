@@ -522,6 +522,12 @@ static struct ir_stmt *copy_stmt(struct pass *pass, const struct ir_stmt *stmt)
     return copy;
 }
 
+bool pass_can_be_copied(struct ir_stmt *stmt, void *left)
+{
+    return stmt->kind != IR_ALLOCATE && stmt->kind != IR_WHILE && stmt->kind != IR_ASSERT &&
+           stmt->kind != IR_BREAK && stmt->kind != IR_CONTINUE && --*(int *)left >= 0;
+}
+
 struct ir_stmt *pass_copy_block(struct pass *pass, const struct ir_stmt *block)
 {
     struct ir_stmt *first = NULL, **end = &first;
