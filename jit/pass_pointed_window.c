@@ -14,8 +14,8 @@
  *
  * Consumes loops with nothing between them, between numbers, of which there is an iteration, around names and
  * one such condition. What is kept is what is compared with it where each index is what the condition makes
- * of it, so that the scalar is the element that the indices point to at any time. Nothing in it may stop, and
- * the loops do not write the tensor.
+ * of it, and nothing else in it changes with the loops, so that the scalar is the element that the indices
+ * point to at any time. Nothing in it may stop, and the loops do not write the tensor.
  */
 #include "pass_pointed.h"
 
@@ -140,6 +140,20 @@ static bool follows(const struct window *window, struct ir_expr *there, struct i
     return true;
 }
 
+static bool is_other_symbol(struct ir_stmt *stmt, void *symbol)
+{
+    return stmt->symbol != symbol;
+}
+
+/* Whether the loops give the symbol a value only where they give the indices theirs. */
+static bool is_steady(struct ir_expr *expr, void *context)
+{
+    const struct window *window = context;
+    return expr->kind != IR_SYMBOL || index_of(window, expr->symbol) ||
+           (window->loop->symbol != expr->symbol &&
+            ir_block_walk(window->loop->body, is_other_symbol, expr->symbol));
+}
+
 /* ---- the change ---------------------------------------------------------------------------------- */
 
 bool pointed_window(struct pass *pass, struct ir_stmt *block, struct ir_stmt **place)
@@ -151,7 +165,8 @@ bool pointed_window(struct pass *pass, struct ir_stmt *block, struct ir_stmt **p
         struct ir_expr **kept = &window.condition->value->operands[side],
                        *there = window.condition->value->operands[1 - side];
         if (ir_expr_walk(*kept, is_no_index, &window) || pass_expr_may_stop(*kept) ||
-            pass_expr_may_stop(there) || !follows(&window, there, *kept))
+            !ir_expr_walk(*kept, is_steady, &window) || pass_expr_may_stop(there) ||
+            !follows(&window, there, *kept))
             continue;
         for (int k = 0; k < window.count; k++)
             *kept = pointed_begin(pass, block, window.loop, window.indices[k]->symbol, *kept);

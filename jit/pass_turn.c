@@ -510,20 +510,31 @@ static bool is_load_of_other(struct ir_expr *expr, void *buffer)
     return expr->kind != IR_LOAD || expr->access.buffer != buffer;
 }
 
-/* Whether the loops around the store go over all of the tensor, and load nothing of it. */
-static bool stores_all(const struct turning *turning, const struct ir_access *store)
+/* False on a diagonal, where an index is that of an axis before, too. */
+static bool has_own_index(const struct ir_access *store, int axis)
+{
+    for (int k = 0; k < axis; k++)
+        if (store->indices[k]->kind == IR_SYMBOL && store->indices[k]->symbol == store->indices[axis]->symbol)
+            return false;
+    return true;
+}
+
+/* Whether the loops around the store, so many, go over all of the tensor, and load nothing of it. Any other
+ * loop there might have no iteration. */
+static bool stores_all(const struct turning *turning, const struct ir_access *store, int loops)
 {
     struct ir_stmt *around = (struct ir_stmt *)turning->around;
     int covered = 0;
     for (int axis = 0; axis < store->buffer->rank; axis++)
-        for (int k = 0; k < turning->depth; k++) {
+        for (int k = 0; k < loops; k++) {
             const struct ir_stmt *loop = turning->loops[k];
-            covered += store->indices[axis]->kind == IR_SYMBOL &&
+            covered += store->indices[axis]->kind == IR_SYMBOL && has_own_index(store, axis) &&
                        store->indices[axis]->symbol == loop->symbol && is_counted(loop) &&
                        loop->low->kind == IR_INTEGER && !loop->low->integer &&
                        ir_expr_equal(loop->high, store->buffer->shape[axis]);
         }
-    return covered == store->buffer->rank && ir_block_expressions(around, is_load_of_other, store->buffer);
+    return covered == store->buffer->rank && covered == loops &&
+           ir_block_expressions(around, is_load_of_other, store->buffer);
 }
 
 /* Sixteen columns are a vector. With as many as fill half of one lanes along the sums are as good, and with
@@ -543,7 +554,7 @@ static void look_at_window(struct turning *turning, const struct ir_stmt *column
     struct turned turned = {.from = store->buffer,
                             .axis = turn_axis_of(store, columns->symbol),
                             .is_stored = true,
-                            .is_whole = stores_all(turning, store)};
+                            .is_whole = stores_all(turning, store, around)};
     add_copy(turning, turned, apply(turning, OP_AND, are_many, pays(turning, columns, store->buffer, TIMES)));
     turning->depth = around;
     turning->needs_loads = true;
