@@ -10,20 +10,19 @@
  */
 #include "pass.h"
 
-enum { MOST_LEAVES = 8, MOST_NAMES = 16 };
+enum { MOST_LEAVES = 8, MOST_NAMES = 16, VISITS = 200 };
 
-/* Leaves of a sum of multiples that is the same wherever its symbols are known, names written out; more than
- * MOST_LEAVES where it is none, or too long. */
-static int leaves_of(const struct ir_expr *expr)
+/* Looks at no more than `left` nodes: names that are made of each other stand for many. */
+static int leaves_within(const struct ir_expr *expr, int *left)
 {
     int leaves = 0;
 
-    if (expr->dtype != AKG_INT64)
+    if (expr->dtype != AKG_INT64 || --*left < 0)
         return MOST_LEAVES + 1;
     if (expr->kind == IR_INTEGER)
         return 1;
     if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET) {
-        leaves = leaves_of(expr->symbol->value);
+        leaves = leaves_within(expr->symbol->value, left);
         return leaves <= MOST_LEAVES ? leaves : 1; /* itself */
     }
     if (expr->kind == IR_SYMBOL)
@@ -32,8 +31,17 @@ static int leaves_of(const struct ir_expr *expr)
                                        expr->operation != OP_MUL && expr->operation != OP_NEG))
         return MOST_LEAVES + 1;
     for (int k = 0; k < expr->count && leaves <= MOST_LEAVES; k++)
-        leaves += leaves_of(expr->operands[k]);
+        leaves += leaves_within(expr->operands[k], left);
     return leaves;
+}
+
+/* Leaves of a sum of multiples that is the same wherever its symbols are known, names written out; more than
+ * MOST_LEAVES where it is none, or too long. */
+static int leaves_of(const struct ir_expr *expr)
+{
+    int left = VISITS;
+
+    return leaves_within(expr, &left);
 }
 
 struct writer {
