@@ -88,6 +88,16 @@ stdout_has '-- fuse ('
 stdout_has '-- forward ('
 stdout_has '-- overwrite ('
 
+{
+    printf 'def k(x: T[L], index: int64[N]):\n    y = output_tensor((N,), x.dtype)\n    for j in range(N):\n        a0 = index[j]\n'
+    for k in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do
+        printf '        a%d = a%d * a%d\n' $k $((k - 1)) $((k - 1))
+    done
+    printf '        if 0 <= a30 < L:\n            y[j] = x[a30]\n    return y\n'
+} >products.akg
+expect 0 'products of products are not written out' run products.akg k 'x=[4,5]' 'index=[0,1,2,3]:int64'
+stdout_is 'y float32[4] = [4, 5, 4, 0]'
+
 cat >views.akg <<'PROGRAM'
 @broadcast
 def add(a, b):
