@@ -109,6 +109,22 @@ static bool find_statements(struct finder *finder)
 
 /* ---- LETs as their values ------------------------------------------------------------ */
 
+/* Of a walk: whether no more than `left` nodes, an int, come up, names written out. */
+static bool is_within(struct ir_expr *expr, void *left)
+{
+    return --*(int *)left >= 0 &&
+           (expr->kind != IR_SYMBOL || expr->symbol->kind != IR_SYMBOL_LET || !expr->symbol->value ||
+            ir_expr_walk(expr->symbol->value, is_within, left));
+}
+
+/* Names that are made of each other stand for more than memory holds. */
+static bool can_be_resolved(const struct cuda_chain *chain)
+{
+    enum { NODES = 20000 };
+    int left = NODES;
+    return ir_block_expressions(chain->loops[0]->body, is_within, &left);
+}
+
 /* Notes the value with each LET of a block, of those before it. */
 static void note_values(struct ir_kernel *kernel, const struct ir_stmt *block, const struct ir_stmt *end)
 {
@@ -576,7 +592,7 @@ bool cuda_tiling_of(const struct cuda_plan *plan, const struct cuda_chain *chain
     for (int k = 0; k < chain->count; k++)
         if (!has_settled_bounds(&finder, chain->loops[k]))
             return false;
-    if (chain->count < 2 || !find_statements(&finder))
+    if (chain->count < 2 || !find_statements(&finder) || !can_be_resolved(chain))
         return false;
     resolve(&finder, &condition);
     find_sides(&finder);

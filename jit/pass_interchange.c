@@ -22,10 +22,9 @@
 
 enum {
     SHAPES = 8,
-    FEW = 4,       /* elements that far apart lie in one another's vectors */
-    STRIDED = 8,   /* the cost of a load whose elements lie further apart; 1: side by side */
-    SCATTERED = 9, /* of such a store: twice what it takes to gather them, but less than several loads */
-    CALLED = 8     /* of a function such as cos, where its argument changes with the loop */
+    FEW = 4,      /* elements that far apart lie in one another's vectors */
+    STRIDED = 8,  /* the cost of a load whose elements lie further apart; 1: side by side */
+    SCATTERED = 9 /* of such a store: twice what it takes to gather them, but less than several loads */
 };
 
 /* The loop and those that are the whole body of one another; `past_lets`: but for LETs before them. */

@@ -8,7 +8,8 @@
 
 enum {
     NEST = DEPENDENCE_LOOPS,
-    LOADS = 16 /* among which neighbours are found */
+    LOADS = 16, /* among which neighbours are found */
+    CALLED = 8  /* the cost of a function such as cos, where its argument changes with the loop */
 };
 
 struct nest {

@@ -22,20 +22,14 @@
 enum {
     FEWEST = 16, /* iterations for which a row pays: a vector */
     MOST = 12,   /* rows */
-    AGAIN = 2,   /* operations that may be computed again, for each in the inner loop */
-    CALLED = 8   /* what a function such as cos counts for */
+    AGAIN = 2    /* operations that may be computed again, for each in the inner loop */
 };
 
 /* ---- whether ------------------------------------------------------------------------------------- */
 
-static bool is_not_stored(struct ir_stmt *stmt, void *buffer)
-{
-    return stmt->kind != IR_STORE || stmt->access.buffer != buffer;
-}
-
 static bool loads_what_stays(struct ir_expr *expr, void *body)
 {
-    return expr->kind != IR_LOAD || ir_block_walk(body, is_not_stored, expr->access.buffer);
+    return expr->kind != IR_LOAD || !ir_block_stores_to(body, expr->access.buffer);
 }
 
 static bool count_operation(struct ir_expr *expr, void *operations)
