@@ -154,6 +154,7 @@ void machine_build_step(struct machine *machine, machine_section *section, int s
     int *registers = arena_array(machine->arena, int, loop->values.count);
     machine->section = section;
     machine->ahead = ahead;
+    machine->is_uncrossed = machine->may_leave_uncrossed && !is_last && machine->lanes == 8;
     if (step == 0 && loop->choices.count)
         machine_next_round(machine);
     for (int k = 0; k < loop->values.count && !machine->refused; k++) {
@@ -679,6 +680,7 @@ bool machine_build_loop(struct machine *machine)
     machine->steps = machine_steps(machine);
     if (machine->in_halves)
         machine->lanes /= 2;
+    machine->may_leave_uncrossed = machine_may_leave_uncrossed(machine);
     machine->before = arena_array(machine->arena, int, loop->accumulators.count + 1);
     machine_choose_general_registers(machine);
     build_sections(machine, sections);

@@ -173,6 +173,8 @@ struct machine {
     struct machine_realigned *realigned; /* loads out of whole lines of memory; NULL: there are none */
     bool is_long;                        /* what is being built is the main loop for many iterations */
     bool is_far;                         /* it is the one for more than caches hold */
+    bool may_leave_uncrossed;            /* as machine_may_leave_uncrossed says of the loop, */
+    bool is_uncrossed;                   /* and so it is in the vector that is being built */
     bool is_row;                         /* all of it is run once for each iteration of a band */
     bool is_short;                       /* it is one vector, or a few (vector_x86_short.c) */
     int short_bits;                      /* of such a vector, of the widest lanes */

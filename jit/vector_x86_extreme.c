@@ -7,7 +7,8 @@
  * But what is kept by a comparison (`if x > top: top = x`) is the instruction's, nan and zeros included.
  *
  * What is the extreme of several values is so at its end alone: with AVX-512 vrangeps leaves nan out, and
- * comparisons of two values each, the next where the last found none, say whether there was any.
+ * comparisons of two values each, the next where the last found none, say whether there was any. With AVX2
+ * the greatest of several has the sign that all of them have, or none: vmaxps may give the wrong zero.
  *
  * What a loop accumulates does not wait for that either: a result that knows of nan waits nine cycles for the
  * one before it (Zen 5, AVX-512). There, what is nan goes into a vector beside the partial result. With AVX2
@@ -189,8 +190,9 @@ static bool has_plain_bound(const struct machine *machine, const struct vector_v
 static bool is_in_chain(const struct machine *machine, const struct vector_value *value)
 {
     const struct vector_loop *loop = machine->loop;
-    return machine_is_avx512(machine) && (!loop->nest || vector_is_rows(loop->nest)) &&
-           !loop->choices.count && !loop->calls && !loop->is_serial && value->kind == VECTOR_OPERATION &&
+    return (machine_is_avx512(machine) || value->operation == OP_MAX) &&
+           (!loop->nest || vector_is_rows(loop->nest)) && !loop->choices.count && !loop->calls &&
+           !loop->is_serial && value->kind == VECTOR_OPERATION &&
            (value->type == VECTOR_F32 || value->type == VECTOR_F64) && !has_plain_bound(machine, value);
 }
 
@@ -215,6 +217,30 @@ static void add_leaves(struct machine *machine, struct machine_chain *chain, int
     list_push(machine->arena, &chain->leaves, a);
 }
 
+/* The leaf of that number; the one before where there is none. */
+static int leaf_of(const struct machine_chain *chain, int number)
+{
+    return chain->leaves.items[number < chain->leaves.count ? number : number - 1];
+}
+
+/* With AVX2: of the greatest of the leaves as vmaxps has it. */
+static int with_sign_and_nan(struct machine *machine, enum vector_type type,
+                             const struct machine_chain *chain, int greatest)
+{
+    bool wide = type == VECTOR_F64;
+    int bits = machine_bits(machine, type), all = leaf_of(chain, 0), nan = 0;
+    for (int k = 1; k < chain->leaves.count; k++)
+        all = machine_rvm(machine, X86_VANDPS, bits, all, leaf_of(chain, k));
+    for (int k = 0; k < chain->leaves.count; k += 2) {
+        int next = machine_rvmi(machine, wide ? X86_VCMPPD : X86_VCMPPS, bits, leaf_of(chain, k),
+                                leaf_of(chain, k + 1), UNORDERED);
+        nan = nan ? machine_rvm(machine, X86_VORPS, bits, nan, next) : next;
+    }
+    int rest = machine_constant(machine, type, wide ? INT64_MAX : INT32_MAX);
+    int sign = machine_rvm(machine, X86_VORPS, bits, all, rest);
+    return machine_rvm(machine, X86_VORPS, bits, machine_rvm(machine, X86_VANDPS, bits, greatest, sign), nan);
+}
+
 /* `result`, but nan where one of the leaves is. */
 static int with_nan(struct machine *machine, enum vector_type type, const struct machine_chain *chain,
                     int result)
@@ -222,8 +248,7 @@ static int with_nan(struct machine *machine, enum vector_type type, const struct
     bool wide = type == VECTOR_F64;
     int bits = machine_bits(machine, type), mask = 0;
     for (int k = 0; k < chain->leaves.count; k += 2) {
-        int a = chain->leaves.items[k], b = chain->leaves.items[k + 1 < chain->leaves.count ? k + 1 : k];
-        int next = machine_new_mask(machine);
+        int a = leaf_of(chain, k), b = leaf_of(chain, k + 1), next = machine_new_mask(machine);
         machine_add(machine, (struct x86_instruction){.form = wide ? X86_VCMPPD_MASK : X86_VCMPPS_MASK,
                                                       .bits = bits,
                                                       .reg = next,
@@ -245,12 +270,15 @@ static int extreme_in_chain(struct machine *machine, const struct vector_value *
     if (!is_inner(machine, value) && chain.leaves.count == 2)
         return extreme_of_floats(machine, value->operation, value->type, machine_bits(machine, value->type),
                                  operands[0], operands[1]);
-    chain.result = operands[0] == operands[1]
-                       ? operands[0]
-                       : ranged(machine, value->operation, value->type, machine_bits(machine, value->type),
-                                operands[0], operands[1]);
+    int bits = machine_bits(machine, value->type);
+    bool is_ranged = machine_is_avx512(machine);
+    chain.result = operands[0] == operands[1] ? operands[0]
+                   : is_ranged
+                       ? ranged(machine, value->operation, value->type, bits, operands[0], operands[1])
+                       : machine_rvm(machine, value->type == VECTOR_F64 ? X86_VMAXPD : X86_VMAXPS, bits,
+                                     operands[0], operands[1]);
     if (!is_inner(machine, value))
-        return with_nan(machine, value->type, &chain, chain.result);
+        return (is_ranged ? with_nan : with_sign_and_nan)(machine, value->type, &chain, chain.result);
     list_push(machine->arena, &machine->chains, chain);
     return chain.result;
 }

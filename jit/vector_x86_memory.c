@@ -417,8 +417,9 @@ static int picked_avx2(struct machine *machine, const struct vector_value *value
         result = machine_rvmi(machine, X86_VSHUFPD, bits, first, second, wide[row]);
     else
         result = machine_rvmi(machine, X86_VSHUFPS, bits, first, second, is_turned ? BACKWARDS : narrow[row]);
-    return bits == 128 ? result
-                       : machine_rmi(machine, X86_VPERMPD_BY, bits, result, is_turned ? HALVES : INNER);
+    return bits == 128 || (machine->is_uncrossed && !is_turned)
+               ? result
+               : machine_rmi(machine, X86_VPERMPD_BY, bits, result, is_turned ? HALVES : INNER);
 }
 
 /* The elements of two vectors that the table `number` picks. */
@@ -535,7 +536,8 @@ int machine_load(struct machine *machine, const struct vector_value *value, int 
 {
     enum vector_type type = lanes_of(value);
     if (stream_of(machine, value)->step_kind == VECTOR_UNIT)
-        return machine_load_from(machine, value, machine_unit_memory(machine, value), mask);
+        return machine_crossed(machine,
+                               machine_load_from(machine, value, machine_unit_memory(machine, value), mask));
     if (machine->lanes == 1)
         return machine_load_from(machine, value, machine_step_memory(machine, value), mask);
     if (is_one_element(machine, value, mask))
@@ -658,7 +660,8 @@ static void store_backwards(struct machine *machine, const struct vector_value *
 void machine_store(struct machine *machine, const struct vector_value *value, int operand, int mask)
 {
     if (stream_of(machine, value)->step_kind == VECTOR_UNIT)
-        machine_store_to(machine, value, machine_unit_memory(machine, value), operand, mask);
+        machine_store_to(machine, value, machine_unit_memory(machine, value),
+                         machine_crossed(machine, operand), mask);
     else if (machine->lanes == 1)
         machine_store_to(machine, value, machine_step_memory(machine, value), operand, mask);
     else if (is_backwards(machine, value, mask))

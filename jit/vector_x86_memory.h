@@ -52,6 +52,12 @@ struct machine_waiting {
 
 /* `mask` 0: all lanes. */
 int machine_load(struct machine *machine, const struct vector_value *value, int mask);
+
+/* vector_x86_uncrossed.c: whether whole vectors of the loop have the lanes of each half in turn. */
+bool machine_may_leave_uncrossed(const struct machine *machine);
+
+/* What lies one behind the other, as lanes of the vector that is being built, or the other way. */
+int machine_crossed(struct machine *machine, int operand);
 void machine_store(struct machine *machine, const struct vector_value *value, int operand, int mask);
 /* The same for elements one behind the other in memory. */
 int machine_load_from(struct machine *machine, const struct vector_value *value, struct x86_memory memory,

@@ -128,7 +128,7 @@ static void turns_avx2(struct machine *machine, bool wide, int bits, int first, 
     enum { LOWER = 0x20, UPPER = 0x31 };
     results[0] = machine_rvm(machine, wide ? X86_VUNPCKLPD : X86_VUNPCKLPS, bits, first, second);
     results[1] = machine_rvm(machine, wide ? X86_VUNPCKHPD : X86_VUNPCKHPS, bits, first, second);
-    if (bits == 128)
+    if (bits == 128 || machine->is_uncrossed)
         return;
     int low = machine_rvmi(machine, X86_VPERM2F128, bits, results[0], results[1], LOWER);
     results[1] = machine_rvmi(machine, X86_VPERM2F128, bits, results[0], results[1], UPPER);

@@ -17,7 +17,6 @@
 #define TENSOR_ALIGNMENT 64
 #define SMALL_DATA 1024
 #define PAGE 4096
-#define LARGE_DATA (128 * 1024)
 
 #if defined(__SANITIZE_ADDRESS__)
 #define TENSOR_POISON 1
@@ -224,7 +223,7 @@ static akg_status allocate_at(akg_dtype dtype, int rank, const int64_t *shape, b
         return AKG_ERROR_USAGE;
     size_t bytes = (size_t)element_count * (size_t)dtype_table[dtype].size;
     bool clear = zeroed && bytes <= SMALL_DATA; /* by us: the description needs no zeros */
-    bool is_apart = count > 0 && bytes >= PAGE && bytes < LARGE_DATA;
+    bool is_apart = count > 0 && bytes >= PAGE;
     int place = is_apart ? best_place(others, count) : -1;
     void *data;
     akg_tensor *made = allocate_block(description_size(rank), bytes, zeroed && !clear, place, &data);
