@@ -140,15 +140,25 @@ static int bounded(struct vector_builder *builder, int a)
     return apply(builder, OP_MAX, AKG_FLOAT64, below, number(builder, AKG_FLOAT64, -large));
 }
 
+/* OP_LOG2 of a float32, or OP_EXP2 for one. */
+static int of_single(struct vector_builder *builder, enum operation operation, int a)
+{
+    struct vector_value value = vector_blank(VECTOR_OPERATION, AKG_FLOAT64);
+    value.operation = operation;
+    value.from = AKG_FLOAT64;
+    value.operands[0] = a;
+    value.bits = 1;
+    return vector_add(builder, value);
+}
+
 /* y is not whole: of what is negative nan, of which infinity is none. */
 static int by_fraction(struct vector_builder *builder, int x, double exponent)
 {
     int infinity = number(builder, AKG_FLOAT64, INFINITY);
     int is_lowest = compare(builder, OP_EQ, AKG_FLOAT64, x, number(builder, AKG_FLOAT64, -INFINITY));
-    int logarithm =
-        apply(builder, OP_LOG2, AKG_FLOAT64, choose(builder, AKG_FLOAT64, is_lowest, infinity, x), -1);
+    int logarithm = of_single(builder, OP_LOG2, choose(builder, AKG_FLOAT64, is_lowest, infinity, x));
     int product = apply(builder, OP_MUL, AKG_FLOAT64, logarithm, number(builder, AKG_FLOAT64, exponent));
-    return apply(builder, OP_EXP2, AKG_FLOAT64, product, -1);
+    return of_single(builder, OP_EXP2, product);
 }
 
 /* y is whole. What overflows or vanishes in float64 does so in float32. */
@@ -176,9 +186,9 @@ static int by_any(struct vector_builder *builder, int x, int y)
 {
     int zero = number(builder, AKG_FLOAT64, 0), one = number(builder, AKG_FLOAT64, 1);
     int size = apply(builder, OP_ABS, AKG_FLOAT64, x, -1);
-    int logarithm = bounded(builder, apply(builder, OP_LOG2, AKG_FLOAT64, size, -1));
+    int logarithm = bounded(builder, of_single(builder, OP_LOG2, size));
     int product = apply(builder, OP_MUL, AKG_FLOAT64, logarithm, bounded(builder, y));
-    int power = apply(builder, OP_EXP2, AKG_FLOAT64, product, -1);
+    int power = of_single(builder, OP_EXP2, product);
     int negative = compare(builder, OP_LT, AKG_FLOAT64, x, zero);
     int reciprocal = apply(builder, OP_TRUEDIV, AKG_FLOAT64, one, x); /* tells -0 */
     int has_sign = either(builder, negative, compare(builder, OP_LT, AKG_FLOAT64, reciprocal, zero));

@@ -114,6 +114,22 @@ int real_exponential2(const struct real *real, int x, int rest)
     return scaled(real, small_exponential(real, parts.rest), &parts);
 }
 
+/* 2^f for |f| up to 1/2 is interpolated at Chebyshev's points; it is off by 2^-34. */
+int real_exponential2_single(const struct real *real, int x)
+{
+    struct parts parts;
+    int rounder = real_number(real, real->rounder);
+    x = real_clamped(real, x, -200, 200);
+    parts.shifted = real_add(real, x, rounder);
+    parts.n = real_subtract(real, parts.shifted, rounder);
+    int power =
+        real_polynomial(real, real_subtract(real, x, parts.n),
+                        COEFFICIENTS(0x1.00c0fb54e0f1cp-16, 0x1.446c9e668735ep-13, 0x1.5d87757c238f2p-10,
+                                     0x1.3b29d88d75aa5p-7, 0x1.c6b08da71da60p-5, 0x1.ebfbe0aa3a945p-3,
+                                     0x1.62e42fef9cc3cp-1, 0x1.ffffffffa6eedp-1));
+    return scaled_near(real, power, &parts);
+}
+
 /* ---- expm1 -------------------------------------------------------------------------------------- */
 
 /* 2^n * q + (2^n - 1) with q = e^f - 1, halved on the way for what is near the greatest number; where n is 0,

@@ -43,12 +43,15 @@ static int taken_apart(const struct real *real, int x, int *n)
 }
 
 /* m between 2/3 and 4/3, for positive numbers. */
-static int apart_by_integers(const struct real *real, int x, int *n)
+static int apart_by_integers(const struct real *real, int x, bool is_normal, int *n)
 {
-    int tiny = real_compare(real, OP_LT, x, real_number(real, real->wide ? 0x1p-1022 : 0x1p-126));
-    int lifted = real_multiply(real, x, real_number(real, real->wide ? 0x1p54 : 0x1p23));
-    x = real_select(real, tiny, lifted, x);
-    int start = real_select(real, tiny, real_number(real, real->wide ? -54 : -23), real_number(real, 0));
+    int start = real_number(real, 0);
+    if (!is_normal) {
+        int tiny = real_compare(real, OP_LT, x, real_number(real, real->wide ? 0x1p-1022 : 0x1p-126));
+        int lifted = real_multiply(real, x, real_number(real, real->wide ? 0x1p54 : 0x1p23));
+        x = real_select(real, tiny, lifted, x);
+        start = real_select(real, tiny, real_number(real, real->wide ? -54 : -23), start);
+    }
     int above = real_integer_subtract(real, x, real_pattern(real, 0x3f2aaaab, 0x3fe5555555555555));
     int exponent = real_and(real, above, real_pattern(real, 0xff800000, 0xfff0000000000000));
     if (real->wide) {
@@ -56,7 +59,8 @@ static int apart_by_integers(const struct real *real, int x, int *n)
         int biased = real_integer_add(real, above, real_pattern(real, 0, (uint64_t)1023 << 52));
         int low = machine_rvm(real->machine, X86_VORPD, real->bits,
                               real_shift_right(real, biased, real->digits), real_number(real, 0x1p52));
-        *n = real_add(real, start, real_subtract(real, low, real_number(real, 0x1p52 + 1023)));
+        *n = real_subtract(real, low, real_number(real, 0x1p52 + 1023));
+        *n = is_normal ? *n : real_add(real, start, *n);
     } else {
         int whole = machine_rm(real->machine, X86_VCVTDQ2PS, real->bits, exponent);
         *n = real_plus_product(real, start, whole, real_number(real, 0x1p-23));
@@ -151,13 +155,28 @@ int real_logarithm(const struct real *real, enum operation operation, int x)
 {
     struct base base = base_of(real, operation);
     bool takes_apart = machine_is_avx512(real->machine);
-    int n, m = takes_apart ? taken_apart(real, x, &n) : apart_by_integers(real, x, &n);
+    int n, m = takes_apart ? taken_apart(real, x, &n) : apart_by_integers(real, x, false, &n);
     int result = real->wide    ? of_double(real, m, n, &base)
                  : takes_apart ? by_pieces(real, m)
                                : by_polynomial(real, m);
     if (!real->wide && base.low != 0)
         result = real_plus_product(real, result, n, real_number(real, base.low));
     result = real_plus_product(real, scaled(real, &base, result), n, real_number(real, base.high));
+    return takes_apart ? result : only_of_positive(real, x, result);
+}
+
+/* n + s Q(s^2) with s = f / (2 + f), as log2 m is 2 / ln 2 atanh s. Q is interpolated at Chebyshev's points
+ * up to the square of 1/5 and is off by 2^-42. */
+int real_logarithm2_single(const struct real *real, int x)
+{
+    bool takes_apart = machine_is_avx512(real->machine);
+    int n, m = takes_apart ? taken_apart(real, x, &n) : apart_by_integers(real, x, true, &n);
+    int f = real_subtract(real, m, real_number(real, 1));
+    int s = real_divide(real, f, real_add(real, m, real_number(real, 1)));
+    int q = real_polynomial(real, real_multiply(real, s, s),
+                            COEFFICIENTS(0x1.29d3ba5d00ed5p-2, 0x1.46f25e06cc516p-2, 0x1.a61e9fc41e3ffp-2,
+                                         0x1.2776bc4e19dffp-1, 0x1.ec709dcb58f51p-1, 0x1.71547652b7e96p+1));
+    int result = real_plus_product(real, n, s, q);
     return takes_apart ? result : only_of_positive(real, x, result);
 }
 

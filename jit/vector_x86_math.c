@@ -267,9 +267,10 @@ int machine_estimated_root(struct machine *machine, int x, bool of_size)
 
 /* ---- all ------------------------------------------------------------------------------------------ */
 
-int machine_inline(struct machine *machine, enum operation operation, enum vector_type type,
-                   const int *operands)
+int machine_inline(struct machine *machine, const struct vector_value *value, const int *operands)
 {
+    enum operation operation = value->operation;
+    enum vector_type type = value->type;
     bool wide = type == VECTOR_F64;
     struct real real = {
         machine, type, wide, machine_bits(machine, type), wide ? 52 : 23, wide ? 0x1.8p52 : 0x1.8p23};
@@ -278,7 +279,7 @@ int machine_inline(struct machine *machine, enum operation operation, enum vecto
     case OP_EXP:
         return real_exponential(&real, x);
     case OP_EXP2:
-        return real_exponential2(&real, x, operands[1]);
+        return value->bits ? real_exponential2_single(&real, x) : real_exponential2(&real, x, operands[1]);
     case OP_EXPM1:
         return real_exponential_less_one(&real, x);
     case OP_SINH:
@@ -308,6 +309,6 @@ int machine_inline(struct machine *machine, enum operation operation, enum vecto
     case OP_MOD:
         return real_modulo(&real, operation, x, operands[1]);
     default:
-        return real_logarithm(&real, operation, x);
+        return value->bits ? real_logarithm2_single(&real, x) : real_logarithm(&real, operation, x);
     }
 }

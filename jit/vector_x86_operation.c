@@ -463,8 +463,7 @@ static int real_operation(struct machine *machine, const struct vector_value *va
     default:
         if (!machine->options->strict &&
             (vector_is_inline(value->operation, value->dtype) || vector_is_cube_root(value)))
-            return to_half(machine, value->dtype,
-                           machine_inline(machine, value->operation, value->type, operands));
+            return to_half(machine, value->dtype, machine_inline(machine, value, operands));
         return to_half(machine, value->dtype, call(machine, value->operation, value->type, operands));
     }
 }

@@ -115,8 +115,7 @@ void machine_scan_result(struct machine *machine, int accumulator);
 /* ---- vector_x86_math.c ---- */
 
 /* One of the operations that vector_is_inline names, on float32 or float64. */
-int machine_inline(struct machine *machine, enum operation operation, enum vector_type type,
-                   const int *operands);
+int machine_inline(struct machine *machine, const struct vector_value *value, const int *operands);
 /* 1 / sqrt(x) of float32, with AVX-512. */
 int machine_reciprocal_root(struct machine *machine, int x);
 /* sqrt(x) of float32, with AVX-512; of_size: -0 and -infinity taken without their sign. */
