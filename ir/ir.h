@@ -72,6 +72,7 @@ struct ir_symbol {
     struct ir_expr *value;    /* LET: its value, for analyses */
     struct span span;
     int slot;   /* its place among the kernel's scalars at run time (sites_number) */
+    int weight; /* LET: nodes that it stands for, names written out (passes_names.c) */
     void *note; /* scratch of the pass that runs; NULL between passes */
 };
 

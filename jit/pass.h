@@ -26,6 +26,11 @@ struct pass {
 #include "passes.def"
 #undef X
 
+/* ---- passes_names.c ---------------------------------------------------------------------------- */
+
+/* Between two passes: what stands for too much, names written out, is no LET afterwards. */
+void passes_limit_names(struct ir_kernel *kernel);
+
 /* ---- pass_support.c: what may stop, what depends --------------------------------------------- */
 
 /* Whether evaluating or executing may stop the kernel: an index or a divisor that is tested, an assert; of a

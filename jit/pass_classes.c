@@ -14,6 +14,7 @@
 enum {
     MOST = 4, /* iterations */
     STATEMENTS = 40,
+    WRITTEN = 400, /* statements of a kernel that are written out, with those that were so before */
     DEEPEST = 100
 };
 
@@ -36,16 +37,21 @@ static bool look_at(struct ir_expr *expr, void *context)
     return !asker->asks;
 }
 
-static bool is_candidate(const struct ir_stmt *loop)
+/* `left`: statements that may still be written out. */
+static bool is_candidate(const struct ir_stmt *loop, int *left)
 {
     struct asker asker = {.variable = loop->symbol};
-    int left = STATEMENTS;
+    int room = STATEMENTS;
+    bool is = loop->kind == IR_FOR && !loop->hint && loop->step == 1 && loop->low->kind == IR_INTEGER &&
+              loop->high->kind == IR_INTEGER && loop->low->integer >= 0 &&
+              loop->high->integer <= loop->low->integer + MOST && loop->high->integer > loop->low->integer &&
+              !ir_block_expressions(loop->body, look_at, &asker) && !pass_block_may_stop(loop->body) &&
+              ir_block_walk(loop->body, pass_can_be_copied, &room);
 
-    return loop->kind == IR_FOR && !loop->hint && loop->step == 1 && loop->low->kind == IR_INTEGER &&
-           loop->high->kind == IR_INTEGER && loop->low->integer >= 0 &&
-           loop->high->integer <= loop->low->integer + MOST && loop->high->integer > loop->low->integer &&
-           !ir_block_expressions(loop->body, look_at, &asker) && !pass_block_may_stop(loop->body) &&
-           ir_block_walk(loop->body, pass_can_be_copied, &left);
+    if (!is || (STATEMENTS - room) * (loop->high->integer - loop->low->integer) > *left)
+        return false;
+    *left -= (STATEMENTS - room) * (int)(loop->high->integer - loop->low->integer);
+    return true;
 }
 
 /* The body for each iteration, one behind the other. */
@@ -64,19 +70,19 @@ static struct ir_stmt *write_out(struct pass *pass, struct ir_stmt *loop)
     return first;
 }
 
-static bool visit_block(struct pass *pass, struct ir_stmt **place, int depth)
+static bool visit_block(struct pass *pass, struct ir_stmt **place, int depth, int *left)
 {
     bool changed = false;
 
     while (*place && depth < DEEPEST) {
         struct ir_stmt *stmt = *place;
-        if (is_candidate(stmt)) {
+        if (is_candidate(stmt, left)) {
             *place = write_out(pass, stmt);
             changed = true;
             continue;
         }
-        changed |= visit_block(pass, &stmt->body, depth + 1);
-        changed |= visit_block(pass, &stmt->otherwise, depth + 1);
+        changed |= visit_block(pass, &stmt->body, depth + 1, left);
+        changed |= visit_block(pass, &stmt->otherwise, depth + 1, left);
         place = &stmt->next;
     }
     return changed;
@@ -84,7 +90,9 @@ static bool visit_block(struct pass *pass, struct ir_stmt **place, int depth)
 
 bool pass_classes(struct pass *pass)
 {
-    if (!visit_block(pass, &pass->kernel->body, 0))
+    int left = WRITTEN;
+
+    if (!visit_block(pass, &pass->kernel->body, 0, &left))
         return false;
     pass_simplify_block(pass, &pass->kernel->body);
     return true;

@@ -99,6 +99,7 @@ static void run_pass(struct passes *passes, enum pass_id id)
     if (passes->annotated && id != PASS_reductions && !(id == PASS_tile && passes->last == PASS_blocks))
         ir_block_walk(kernel->body, forget_notes, NULL);
     pass_table[id].run(&pass);
+    passes_limit_names(kernel);
     passes->annotated = id == PASS_reductions || id == PASS_tile || id == PASS_blocks;
     passes->last = id;
     passes->analyses = pass.analyses;
@@ -176,6 +177,7 @@ bool passes_run(struct ir_kernel *kernel, const struct passes_options *options, 
     if (options->dump)
         ir_print(&passes.before, kernel);
     ir_block_walk(kernel->body, link_values, NULL);
+    passes_limit_names(kernel);
     for (int k = 0; k < count && good; k++)
         if (options->order || !is_left_out(options, order[k]))
             good = run_one(&passes, order[k]);

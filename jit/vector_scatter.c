@@ -104,7 +104,7 @@ bool vector_is_scatter(const struct vector_builder *builder, const struct ir_stm
     return builder->is_once ? builder->mask < 0 : accumulates(builder, stmt) || overwrites(builder, stmt);
 }
 
-/* `in_address`: axes whose index is the same for all lanes. The row's first element, which is not reached
+/* `in_address`: axes whose index is the same for all lanes, and known before them. The row's first element, which is not reached
  * itself: the lanes test where they go. */
 static int add_row(struct vector_builder *builder, const struct ir_access *access, const bool *in_address)
 {
@@ -185,6 +185,8 @@ void vector_scatter(struct vector_builder *builder, const struct ir_stmt *stmt)
     if (operand)
         value.operation = stmt->value->operation;
     vector_lane_indices(builder, access, in_address, indices);
+    for (int axis = 0; axis < last; axis++) /* the same in all lanes, and yet not there before the loop */
+        one_row &= in_address[axis];
     for (int axis = 0; axis <= last; axis++) /* before what is tested in the operand */
         builder->loop->stops |= !is_known(builder, access, axis);
     value.operands[0] = vector_expression(builder, operand ? operand : stmt->value);
