@@ -1,6 +1,6 @@
 /*
  * pass_tabulate.c: what a nest computes of its loop variables alone, whether a window leaves the image say,
- * goes into tables: `if 0 <= j + r < W` inside loops over f, c, j and r becomes `if table[j, r] != 0`.
+ * goes into tables: `if 0 <= j + r < W` inside loops over f, c, j and r becomes `if table[j, r] < 0`.
  *
  * A nest (vector_nest.c) knows its loop variables as places of elements, not as values (but for that of an
  * only depth). Consumes nests whose two outer loops are parallel, and in their bodies the largest expressions
@@ -46,12 +46,13 @@ static struct ir_expr *filled(struct tabulator *tabulator, const struct axes *ax
     return copy;
 }
 
-/* Conditions are numbers in a table. */
+/* Conditions are numbers in a table, with all bits or none: less than 0 takes one instruction. */
 static struct ir_expr *as_number(struct ir_kernel *kernel, struct ir_expr *value)
 {
-    return value->dtype != AKG_BOOL ? value
-                                    : ir_operation(kernel, OP_SELECT, value, ir_integer(kernel, AKG_INT32, 1),
-                                                   ir_integer(kernel, AKG_INT32, 0));
+    return value->dtype != AKG_BOOL
+               ? value
+               : ir_operation(kernel, OP_SELECT, value, ir_integer(kernel, AKG_INT32, -1),
+                              ir_integer(kernel, AKG_INT32, 0));
 }
 
 static struct ir_expr *distance(struct ir_kernel *kernel, struct ir_expr *from, struct ir_expr *to)
@@ -152,6 +153,7 @@ static struct ir_expr *tabulate(struct tabulator *tabulator, struct axes *axes, 
     for (int k = 0; k < axes->count; k++)
         axes->fillers[k] = ir_symbol_new(kernel, IR_SYMBOL_LOOP, axes->loops[k]->symbol->name, AKG_INT64);
     struct ir_buffer *buffer = new_table(tabulator, axes, dtype, expr->span);
+    tabulator->first_table = tabulator->first_table ? tabulator->first_table : buffer;
     note_large(tabulator, axes, buffer);
     struct ir_stmt *store = ir_stmt_new(kernel, IR_STORE, expr->span);
     store->access = element(tabulator, axes, buffer, true);
@@ -162,9 +164,42 @@ static struct ir_expr *tabulate(struct tabulator *tabulator, struct axes *axes, 
     struct ir_access access = element(tabulator, axes, buffer, false);
     struct ir_expr *load = pass_load(pass, &access, expr->span);
     if (expr->dtype == AKG_BOOL)
-        load = ir_operation(kernel, OP_NE, load, ir_integer(kernel, AKG_INT32, 0), NULL);
+        load = ir_operation(kernel, OP_LT, load, ir_integer(kernel, AKG_INT32, 0), NULL);
     load->span = expr->span;
     return load;
+}
+
+/* ---- conditions ----------------------------------------------------------------------------------- */
+
+/* The element of a table that the condition asks for; NULL: it is another one. */
+static struct ir_expr *asked_of_table(const struct tabulator *tabulator, const struct ir_expr *condition)
+{
+    const struct ir_buffer *first = tabulator->first_table;
+    bool asks = condition->kind == IR_OPERATION && condition->operation == OP_LT && first;
+    struct ir_expr *element = asks ? condition->operands[0] : NULL;
+
+    while (element && element->kind == IR_OPERATION && element->operation == OP_BITAND)
+        element = element->operands[0];
+    return element && element->kind == IR_LOAD && element->access.buffer->index >= first->index
+               ? condition->operands[0]
+               : NULL;
+}
+
+/* Elements of tables can be loaded whatever the other one is: both conditions are one. */
+static struct ir_expr *joined(const struct tabulator *tabulator, struct ir_expr *expr)
+{
+    struct ir_kernel *kernel = tabulator->pass->kernel;
+    struct ir_expr *a, *b;
+
+    if (expr->kind != IR_OPERATION || expr->operation != OP_AND ||
+        !(a = asked_of_table(tabulator, expr->operands[0])) ||
+        !(b = asked_of_table(tabulator, expr->operands[1])))
+        return expr;
+    a = ir_operation(kernel, OP_BITAND, a, b, NULL);
+    a->span = expr->span;
+    struct ir_expr *both = ir_operation(kernel, OP_LT, a, ir_integer(kernel, AKG_INT32, 0), NULL);
+    both->span = expr->span;
+    return both;
 }
 
 /* ---- the body of a nest ------------------------------------------------------------------------- */
@@ -181,7 +216,7 @@ static struct ir_expr *rewrite(struct tabulator *tabulator, struct ir_expr *expr
     }
     for (int k = 0; expr->kind == IR_OPERATION && k < expr->count; k++)
         expr->operands[k] = rewrite(tabulator, expr->operands[k]);
-    return expr;
+    return joined(tabulator, expr);
 }
 
 /* What an index may be made of stays: a table's elements are none. */

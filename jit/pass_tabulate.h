@@ -25,8 +25,9 @@ struct tabulator {
     bool only_functions;
     struct ir_stmt *tables; /* statements that fill the tables of the nest */
     struct ir_stmt **end;
-    struct ir_stmt *top; /* the kernel's own statement around all */
-    bool is_parted;      /* that is a choice by the sizes of tables now */
+    const struct ir_buffer *first_table; /* of the kernel; NULL: there is none yet */
+    struct ir_stmt *top;                 /* the kernel's own statement around all */
+    bool is_parted;                      /* that is a choice by the sizes of tables now */
     struct ir_expr
         *large; /* whether a table of the nest has more elements than it may; NULL: none can have */
 };

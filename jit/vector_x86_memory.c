@@ -228,6 +228,32 @@ struct x86_memory machine_readable(struct machine *machine, struct x86_memory me
     return (struct x86_memory){SCRATCH, X86_NONE, 1, 0};
 }
 
+int machine_any_lane(struct machine *machine, enum vector_type type, int mask)
+{
+    int guard = machine_new_vector(machine, 128);
+    machine_add(machine,
+                (struct x86_instruction){.form = X86_VMOVMSKPS, .bits = 256, .reg = X86_RAX, .rm = mask});
+    machine_add(machine, (struct x86_instruction){.form = X86_NEG, .rm = X86_RAX});
+    machine_add(machine, (struct x86_instruction){.form = X86_SAR_BY, .rm = X86_RAX, .immediate = 63});
+    machine_add(machine,
+                (struct x86_instruction){.form = vector_type_is_wide(type) ? X86_VMOVQ_TO : X86_VMOVD_TO,
+                                         .bits = 128,
+                                         .reg = guard,
+                                         .rm = X86_RAX});
+    return guard;
+}
+
+int machine_load_one_guarded(struct machine *machine, const struct vector_value *value,
+                             struct x86_memory memory, int guard)
+{
+    bool wide = vector_type_is_wide(value->type);
+    int bits = machine_bits(machine, value->type), one = machine_new_vector(machine, 128);
+    struct x86_instruction load = at(memory, wide ? X86_VMASKMOVPD_LOAD : X86_VMASKMOVPS_LOAD, 128, one, 0);
+    load.vvvv = guard;
+    machine_add(machine, load);
+    return machine_rm(machine, wide ? X86_VBROADCASTSD : X86_VBROADCASTSS, bits, one);
+}
+
 /* Into all lanes, of which those that are not in the mask are 0 then. */
 static int load_one_masked_avx2(struct machine *machine, const struct vector_value *value,
                                 struct x86_memory memory, int mask)

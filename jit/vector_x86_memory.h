@@ -53,6 +53,12 @@ struct machine_waiting {
 /* `mask` 0: all lanes. */
 int machine_load(struct machine *machine, const struct vector_value *value, int mask);
 
+/* With AVX2: all bits of the first lane, where the mask has a lane; and an element of 4 or 8 bytes into all lanes,
+ * which is not read, and is 0, where those bits are not set. */
+int machine_any_lane(struct machine *machine, enum vector_type type, int mask);
+int machine_load_one_guarded(struct machine *machine, const struct vector_value *value,
+                             struct x86_memory memory, int guard);
+
 /* vector_x86_uncrossed.c: whether whole vectors of the loop have the lanes of each half in turn. */
 bool machine_may_leave_uncrossed(const struct machine *machine);
 

@@ -59,25 +59,26 @@ static int mask_of(struct nest_code *code, const struct tile *tile, const struct
  * once, where any of these has a lane. Without rows columns are built one by one. */
 static bool is_for_all_columns(const struct nest_code *code, const struct vector_value *value)
 {
+    bool is_guarded = dtype_table[value->dtype].size >= 4 && value->type != VECTOR_MASK;
     return code->nest->first == VECTOR_ROWS && value->kind == VECTOR_LOAD && value->mask >= 0 &&
-           machine_is_avx512(code->machine) &&
+           (machine_is_avx512(code->machine) || (is_guarded && !code->nest->is_along)) &&
            code->loop->streams.items[value->stream].strides[VECTOR_COLUMNS].kind == VECTOR_STAYS;
 }
 
-/* The mask of the value, or'ed over the columns: for all rows once. */
-static int mask_of_any(struct nest_code *code, const struct tile *tile, int number)
+/* The mask of the value, or'ed over the columns: for all rows once. With AVX2 what guards a load of the type.
+ */
+static int mask_of_any(struct nest_code *code, const struct tile *tile, enum vector_type type, int number)
 {
     const int *masks = &code->registers[number * MOST_COLUMNS];
     const struct vector_value *value = &code->loop->values.items[number];
-    int any = masks[0];
-    if (!value->by_column)
-        return any;
-    if (!value->by_row && code->any[number])
-        return code->any[number];
-    for (int column = 1; column < tile->columns; column++)
+    bool is_guard = !machine_is_avx512(code->machine);
+    int any = masks[0], *known = &code->any[2 * number + (is_guard && vector_type_is_wide(type))];
+    if (!value->by_row && *known)
+        return *known;
+    for (int column = 1; column < tile->columns && value->by_column; column++)
         any = machine_or(code->machine, any, masks[column]);
-    code->any[number] = any;
-    return any;
+    *known = is_guard ? machine_any_lane(code->machine, type, any) : any;
+    return *known;
 }
 
 static int load_value(struct nest_code *code, const struct tile *tile, const struct vector_value *value,
@@ -87,12 +88,15 @@ static int load_value(struct nest_code *code, const struct tile *tile, const str
     struct x86_memory memory = machine_address(code, value, row, column);
     if (code->nest->fold && (value->by_row || value->by_column))
         return machine_load_folded(code, value, memory);
-    if (is_for_all_columns(code, value))
-        mask = mask_of_any(code, tile, value->mask);
+    bool is_for_all = is_for_all_columns(code, value);
+    if (is_for_all)
+        mask = mask_of_any(code, tile, value->type, value->mask);
     else if (!code->in_depths)
         mask = mask_of(code, tile, value, mask, column);
     if (code->in_depths)
         return machine_load_along(code, value, memory, mask);
+    if (is_for_all && !machine_is_avx512(code->machine))
+        return machine_load_one_guarded(code->machine, value, memory, mask);
     if (stream->strides[VECTOR_COLUMNS].kind == VECTOR_STAYS)
         return machine_load_one(code->machine, value, memory, mask);
     if (stream->step == 2)
@@ -288,7 +292,7 @@ void machine_build_section(struct nest_code *code, const struct tile *tile, mach
                            int first, int end)
 {
     code->machine->section = section;
-    memset(code->any, 0, sizeof *code->any * (size_t)code->loop->values.count);
+    memset(code->any, 0, sizeof *code->any * 2 * (size_t)code->loop->values.count);
     /* without rows there are many columns: one by one they need fewer registers */
     int together = code->nest->first == VECTOR_ROWS ? tile->columns : 1;
     build_row(code, tile, first, end, -1, 0, tile->columns);
@@ -552,7 +556,7 @@ static struct machine *build_nest(struct arena *arena, const struct vector_loop 
     code->loop = machine->loop = loop;
     code->nest = loop->nest;
     code->registers = arena_array(arena, int, loop->values.count *MOST_COLUMNS);
-    code->any = arena_array(arena, int, loop->values.count);
+    code->any = arena_array(arena, int, 2 * loop->values.count);
     code->is_early = arena_array(arena, bool, loop->values.count);
     code->is_needed = arena_array(arena, bool, loop->values.count);
     machine->arena = arena;

@@ -45,8 +45,9 @@ struct nest_code {
     int columns[COLUMN_KINDS]; /* of the tiles; 0: there are none */
     struct tile tiles[COLUMN_KINDS][ROW_KINDS];
     machine_section setup, tails[COLUMN_KINDS];
-    int *registers;             /* by value and column */
-    int *any;                   /* by value: the masks of all its columns in one; 0: there is none yet */
+    int *registers; /* by value and column */
+    int *any;       /* by value: the masks of all its columns in one, and with AVX2 what guards loads
+                       of 4 bytes by them, or of 8; 0: there is none yet */
     bool *is_early, *is_needed; /* by value: it is loaded before the while; that takes it */
     bool has_early;
     int repeat; /* the mask of the lanes that go on, of the columns so far; 0: none */

@@ -90,6 +90,33 @@ void machine_put(struct machine *machine, enum vector_type type, int accumulator
 }
 
 /* Into the accumulator, where the mask (0: there is none) allows. */
+/* With AVX2: the operand that is 0 where the mask is not, as what is loaded under it, if a sum that begins
+ * with 0 may have the products of all lanes then; -1. (-0 would become 0.) */
+static int zero_operand(const struct machine *machine, const struct vector_value *value)
+{
+    const struct vector_loop *loop = machine->loop;
+    bool begins_with_zero = false;
+    if (value->operation != OP_FMA || value->mask < 0 || machine->options->strict || !loop->nest ||
+        loop->nest->is_along)
+        return -1;
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *set = &loop->values.items[k];
+        if (set->kind != VECTOR_SET || set->slot != value->slot)
+            continue;
+        const struct vector_value *first =
+            set->operands[0] < 0 ? NULL : &loop->values.items[set->operands[0]];
+        if (!first || first->kind != VECTOR_CONSTANT || first->bits)
+            return -1;
+        begins_with_zero = true;
+    }
+    for (int k = 0; begins_with_zero && k < 2; k++) {
+        const struct vector_value *operand = &loop->values.items[value->operands[k]];
+        if (operand->kind == VECTOR_LOAD && operand->mask == value->mask && operand->by_column)
+            return k;
+    }
+    return -1;
+}
+
 void machine_accumulate(struct machine *machine, const struct vector_value *value, int accumulator,
                         const int *operands, int mask)
 {
@@ -106,6 +133,13 @@ void machine_accumulate(struct machine *machine, const struct vector_value *valu
     }
     if (value->operation == OP_ADD && direct) {
         machine_into(machine, form_of(&add_forms, type), bits, accumulator, accumulator, operands[0], mask);
+        return;
+    }
+    int zero = zero_operand(machine, value);
+    if (zero >= 0) {
+        int other =
+            machine_rvm(machine, X86_VANDPS, bits, operands[1 - zero], machine_mask_for(machine, type, mask));
+        machine_into(machine, fused, bits, accumulator, operands[zero], other, 0);
         return;
     }
     const struct vector_accumulator *row = &machine->loop->accumulators.items[value->slot];

@@ -3,10 +3,13 @@
  * NVRTC for each architecture without a complaint. Needs no GPU; where NVRTC is not there, it says that it
  * skips.
  *
+ * Those of tests/kernels, which are most of all, are compiled for the first and the last of the
+ * architectures, and one unit in three for the one between: `every` compiles all for it.
+ *
  * Many kernels go into one unit, for a unit costs more than a kernel, and none is optimised, which takes most
  * of the time. A compiler that cannot leave that out is given one kernel in ten, as far as PTX, and the units
- * take the architectures in turn. With the argument `optimised` all is compiled as it is for a call. Further
- * arguments: files, instead of those folders.
+ * take the architectures in turn. With the argument `optimised` all is compiled as it is for a call, for each
+ * of them. Further arguments: files, instead of those folders.
  */
 #include "check.h"
 
@@ -37,6 +40,7 @@ static struct {
     struct text text;
     int seen, kernels, in_unit, units, kept[ARCHITECTURES];
     bool all, optimised;
+    bool is_thinned; /* the architecture between is left out but for one unit in three */
 } batch;
 
 /* ---- units ------------------------------------------------------------------------------ */
@@ -69,9 +73,11 @@ static void compile_unit(void)
     if (batch.in_unit == 0)
         return;
     CHECK(!batch.text.failed);
-    for (int k = 0; k < ARCHITECTURES; k++)
-        if (batch.all || k == batch.units % ARCHITECTURES)
+    for (int k = 0; k < ARCHITECTURES; k++) {
+        bool is_turn = k == batch.units % ARCHITECTURES, is_end = k == 0 || k == ARCHITECTURES - 1;
+        if (is_turn || (batch.all && (is_end || !batch.is_thinned)))
             compile_for(k);
+    }
     batch.units++;
     batch.in_unit = 0;
     text_free(&batch.text);
@@ -209,6 +215,7 @@ int main(int argc, char **argv)
 {
     text_init(&batch.text);
     batch.optimised = argc > 1 && strcmp(argv[1], "optimised") == 0;
+    bool every = batch.optimised || (argc > 1 && strcmp(argv[1], "every") == 0);
     batch.all = batch.optimised || nvrtc_version() >= QUICK_VERSION;
     if (nvrtc_version() == 0 || (SANITIZED && !batch.optimised)) {
         printf("skipped: %s\n", SANITIZED ? "emitted CUDA is compiled in other builds"
@@ -217,11 +224,14 @@ int main(int argc, char **argv)
     }
     for (int k = 0; k < (batch.all ? 1 : ARCHITECTURES); k++)
         add_rounded_product(); /* for each of them */
-    for (int k = 1 + batch.optimised; k < argc; k++)
+    for (int k = 1 + every; k < argc; k++)
         add_file(argv[k]);
-    if (argc <= 1 + batch.optimised) {
+    if (argc <= 1 + every) {
         add_products();
+        batch.is_thinned = !every;
         add_files("tests/kernels/*.akg");
+        compile_unit();
+        batch.is_thinned = false;
         add_files("examples/*.akg");
         add_files("stdlib/*.akg");
         add_files("bench/suite/*.akg");
