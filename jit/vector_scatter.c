@@ -104,8 +104,8 @@ bool vector_is_scatter(const struct vector_builder *builder, const struct ir_stm
     return builder->is_once ? builder->mask < 0 : accumulates(builder, stmt) || overwrites(builder, stmt);
 }
 
-/* `in_address`: axes whose index is the same for all lanes, and known before them. The row's first element, which is not reached
- * itself: the lanes test where they go. */
+/* `in_address`: axes whose index is the same for all lanes, and known before them. The row's first element,
+ * which is not reached itself: the lanes test where they go. */
 static int add_row(struct vector_builder *builder, const struct ir_access *access, const bool *in_address)
 {
     struct vector_loop *loop = builder->loop;

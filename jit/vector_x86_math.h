@@ -87,7 +87,8 @@ int real_modulo(const struct real *real, enum operation operation, int a, int b)
 int real_exponential(const struct real *real, int x);
 /* 2^(x + rest), the rest small against 1; 0: there is none. */
 int real_exponential2(const struct real *real, int x, int rest);
-/* Of float64, but for float32: to 33 bits, and where float32 has 0 or infinity it may be what becomes that. */
+/* Of float64, but for float32: to 33 bits, and where float32 has 0 or infinity it may be what becomes that.
+ */
 int real_exponential2_single(const struct real *real, int x);
 int real_exponential_less_one(const struct real *real, int x);
 int real_hyperbolic(const struct real *real, enum operation operation, int x);

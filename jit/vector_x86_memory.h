@@ -53,8 +53,8 @@ struct machine_waiting {
 /* `mask` 0: all lanes. */
 int machine_load(struct machine *machine, const struct vector_value *value, int mask);
 
-/* With AVX2: all bits of the first lane, where the mask has a lane; and an element of 4 or 8 bytes into all lanes,
- * which is not read, and is 0, where those bits are not set. */
+/* With AVX2: all bits of the first lane, where the mask has a lane; and an element of 4 or 8 bytes into all
+ * lanes, which is not read, and is 0, where those bits are not set. */
 int machine_any_lane(struct machine *machine, enum vector_type type, int mask);
 int machine_load_one_guarded(struct machine *machine, const struct vector_value *value,
                              struct x86_memory memory, int guard);
