@@ -175,8 +175,10 @@ static struct ir_expr *tabulate(struct tabulator *tabulator, struct axes *axes, 
 static struct ir_expr *asked_of_table(const struct tabulator *tabulator, const struct ir_expr *condition)
 {
     const struct ir_buffer *first = tabulator->first_table;
-    bool asks = condition->kind == IR_OPERATION && condition->operation == OP_LT && first;
-    struct ir_expr *element = asks ? condition->operands[0] : NULL;
+    bool asks = condition->kind == IR_OPERATION && condition->operation == OP_LT && first &&
+                condition->operands[1]->kind == IR_INTEGER && condition->operands[1]->integer == 0;
+    struct ir_expr *element =
+        asks && condition->operands[0]->dtype == AKG_INT32 ? condition->operands[0] : NULL;
 
     while (element && element->kind == IR_OPERATION && element->operation == OP_BITAND)
         element = element->operands[0];
