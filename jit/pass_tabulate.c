@@ -347,33 +347,54 @@ static void leave_out(struct tabulator *tabulator, struct ir_buffer *table)
                                    ir_integer(kernel, AKG_INT64, 0), table->shape[0]);
 }
 
-/* Before all, or before the statement that uses them, which for larger ones is what it was with `body` in the
- * place of that of the loop. */
-static void put_tables(struct tabulator *tabulator, struct ir_stmt *loop, struct ir_stmt *body)
+/* Whether all that stands around may stand there twice. */
+static bool can_be_twice(const struct tabulator *tabulator)
+{
+    enum { STATEMENTS = 60 };
+    struct ir_stmt alone = *tabulator->top;
+    int left = STATEMENTS;
+
+    alone.next = NULL;
+    return alone.kind == IR_FOR && ir_block_walk(&alone, pass_can_be_copied, &left);
+}
+
+/* The kernel's own statement becomes a choice: what it was, with `body` in the place of that of the loop, for
+ * larger tables, else what it is. */
+static void part_by_size(struct tabulator *tabulator, struct ir_stmt *loop, struct ir_stmt *body)
 {
     struct pass *pass = tabulator->pass;
     struct ir_stmt *top = tabulator->top, *rest = top->next, *changed = loop->body;
-
-    if (!tabulator->large) {
-        put_first(tabulator);
-        return;
-    }
     struct ir_stmt *choice = ir_stmt_new(pass->kernel, IR_IF, top->span);
-    struct ir_stmt *small = ir_stmt_new(pass->kernel, top->kind, top->span);
+
+    tabulator->small = ir_stmt_new(pass->kernel, top->kind, top->span);
     top->next = NULL;
     loop->body = body;
     choice->body = pass_copy_block(pass, top);
     loop->body = changed;
-    *small = *top;
-    *tabulator->end = small;
-    choice->otherwise = tabulator->tables;
-    choice->value = tabulator->large;
+    *tabulator->small = *top;
+    choice->otherwise = tabulator->small;
     choice->next = rest;
     *top = *choice;
-    for (struct ir_stmt *stmt = top->otherwise; stmt != small; stmt = stmt->next)
+}
+
+/* Before all, or before the statement that uses them, where these are no larger than they may be. */
+static void put_tables(struct tabulator *tabulator, struct ir_stmt *loop, struct ir_stmt *body)
+{
+    struct ir_stmt *top = tabulator->top;
+
+    if (!tabulator->large || (!tabulator->small && !can_be_twice(tabulator))) {
+        put_first(tabulator);
+        return;
+    }
+    if (!tabulator->small)
+        part_by_size(tabulator, loop, body);
+    for (struct ir_stmt *stmt = tabulator->tables; stmt; stmt = stmt->next)
         if (stmt->kind == IR_ALLOCATE) /* in front of the call: none of the large ones */
             leave_out(tabulator, stmt->access.buffer);
-    tabulator->is_parted = true;
+    top->value = top->value ? ir_operation(tabulator->pass->kernel, OP_OR, top->value, tabulator->large, NULL)
+                            : tabulator->large;
+    *tabulator->end = top->otherwise;
+    top->otherwise = tabulator->tables;
 }
 
 static bool keeps_no_extreme(struct ir_stmt *stmt, void *context)
@@ -449,8 +470,7 @@ static bool try_nest_so(struct tabulator *tabulator, struct ir_stmt *loop, int f
     ir_block_walk(loop->body, rewrite_value, tabulator);
     tabulator->count = around;
     drop_unused(&loop->body);
-    if (!(tabulator->large && tabulator->is_parted) &&
-        becomes_vectors(pass, loop, first, tabulator->is_along)) {
+    if (becomes_vectors(pass, loop, first, tabulator->is_along)) {
         put_tables(tabulator, loop, body);
         return true;
     }
@@ -511,7 +531,7 @@ static bool tabulate_block(struct tabulator *tabulator, struct ir_stmt *block, i
         bool is_loop = stmt->kind == IR_FOR && tabulator->count < LOOPS;
         if (depth == 0) {
             tabulator->top = stmt;
-            tabulator->is_parted = false;
+            tabulator->small = NULL;
         }
         if (is_loop &&
             (try_nest(tabulator, stmt, VECTOR_ROWS) || try_nest(tabulator, stmt, VECTOR_COLUMNS))) {

@@ -27,7 +27,7 @@ struct tabulator {
     struct ir_stmt **end;
     const struct ir_buffer *first_table; /* of the kernel; NULL: there is none yet */
     struct ir_stmt *top;                 /* the kernel's own statement around all */
-    bool is_parted;                      /* that is a choice by the sizes of tables now */
+    struct ir_stmt *small; /* what that was, where it is a choice by the sizes of tables now; NULL */
     struct ir_expr
         *large; /* whether a table of the nest has more elements than it may; NULL: none can have */
 };
