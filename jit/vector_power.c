@@ -67,8 +67,9 @@ static int by_products(struct vector_builder *builder, akg_dtype real, int a, do
     return exponent == 2 ? square : apply(builder, OP_MUL, real, square, exponent == 3 ? a : square);
 }
 
-/* OP_ABS or OP_SQRT of what is no -0 or -infinity, but without a sign. */
-static int without_ends(struct vector_builder *builder, enum operation operation, akg_dtype real, int a)
+/* The operation where `bits` says more of it: OP_ABS or OP_SQRT of what is no -0 or -infinity, but without a
+ * sign; of float64 OP_LOG2 of a float32, or OP_EXP2 for one. */
+static int apply_known(struct vector_builder *builder, enum operation operation, akg_dtype real, int a)
 {
     struct vector_value value = vector_blank(VECTOR_OPERATION, real);
     value.operation = operation;
@@ -88,13 +89,13 @@ static int by_roots(struct vector_builder *builder, akg_dtype real, int a, doubl
     if (!is_half && !is_fourth)
         return -1;
     if (exponent < 0) { /* a product may be 0 or infinite where this is not */
-        int x = without_ends(builder, OP_ABS, real, a);
+        int x = apply_known(builder, OP_ABS, real, a);
         int inverse = apply(builder, OP_RSQRT, real, x, -1);
         if (is_fourth)
             inverse = apply(builder, OP_SQRT, real, inverse, -1);
         return whole == 0 ? inverse : apply(builder, OP_TRUEDIV, real, inverse, x);
     }
-    int root = without_ends(builder, OP_SQRT, real, a);
+    int root = apply_known(builder, OP_SQRT, real, a);
     if (is_fourth)
         root = apply(builder, OP_SQRT, real, root, -1);
     if (whole == 0)
@@ -140,25 +141,15 @@ static int bounded(struct vector_builder *builder, int a)
     return apply(builder, OP_MAX, AKG_FLOAT64, below, number(builder, AKG_FLOAT64, -large));
 }
 
-/* OP_LOG2 of a float32, or OP_EXP2 for one. */
-static int of_single(struct vector_builder *builder, enum operation operation, int a)
-{
-    struct vector_value value = vector_blank(VECTOR_OPERATION, AKG_FLOAT64);
-    value.operation = operation;
-    value.from = AKG_FLOAT64;
-    value.operands[0] = a;
-    value.bits = 1;
-    return vector_add(builder, value);
-}
-
 /* y is not whole: of what is negative nan, of which infinity is none. */
 static int by_fraction(struct vector_builder *builder, int x, double exponent)
 {
     int infinity = number(builder, AKG_FLOAT64, INFINITY);
     int is_lowest = compare(builder, OP_EQ, AKG_FLOAT64, x, number(builder, AKG_FLOAT64, -INFINITY));
-    int logarithm = of_single(builder, OP_LOG2, choose(builder, AKG_FLOAT64, is_lowest, infinity, x));
+    int logarithm =
+        apply_known(builder, OP_LOG2, AKG_FLOAT64, choose(builder, AKG_FLOAT64, is_lowest, infinity, x));
     int product = apply(builder, OP_MUL, AKG_FLOAT64, logarithm, number(builder, AKG_FLOAT64, exponent));
-    return of_single(builder, OP_EXP2, product);
+    return apply_known(builder, OP_EXP2, AKG_FLOAT64, product);
 }
 
 /* y is whole. What overflows or vanishes in float64 does so in float32. */
@@ -186,9 +177,9 @@ static int by_any(struct vector_builder *builder, int x, int y)
 {
     int zero = number(builder, AKG_FLOAT64, 0), one = number(builder, AKG_FLOAT64, 1);
     int size = apply(builder, OP_ABS, AKG_FLOAT64, x, -1);
-    int logarithm = bounded(builder, of_single(builder, OP_LOG2, size));
+    int logarithm = bounded(builder, apply_known(builder, OP_LOG2, AKG_FLOAT64, size));
     int product = apply(builder, OP_MUL, AKG_FLOAT64, logarithm, bounded(builder, y));
-    int power = of_single(builder, OP_EXP2, product);
+    int power = apply_known(builder, OP_EXP2, AKG_FLOAT64, product);
     int negative = compare(builder, OP_LT, AKG_FLOAT64, x, zero);
     int reciprocal = apply(builder, OP_TRUEDIV, AKG_FLOAT64, one, x); /* tells -0 */
     int has_sign = either(builder, negative, compare(builder, OP_LT, AKG_FLOAT64, reciprocal, zero));
