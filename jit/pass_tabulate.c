@@ -15,8 +15,8 @@
  * the elements of inputs that such a loop goes over, `rsqrt(variance[j] + 1e-5)`, quotients, and elements
  * that lie apart along it, `bias[j, 2]` of `bias: T[N, 4]`.
  *
- * No table is larger than tensors that the loops go over, or than 256 MiB: where only a call tells, it
- * takes the nest as it was for more.
+ * Tables that grow with several loops, and more than tensors do, have at most 256 MiB: a call that wants more
+ * takes the nest as it was, where what stands around it may stand there twice; else it has them all the same.
  */
 #include "pass_tabulate.h"
 #include "vector.h"
