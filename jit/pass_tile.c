@@ -302,17 +302,18 @@ static struct ir_stmt *append(struct ir_stmt *first, struct ir_stmt *second)
     return first;
 }
 
-/* Panels of columns, or rows; then k; and the rest. */
+/* Panels of columns, or rows; then k, no more of them than there are, for panels lie one behind the other in
+ * the caches; and the rest. */
 static void make_buffer(struct tile_nest *nest, struct tile_term *term, struct ir_expr *decided)
 {
     const struct pass_tiles *tiles = nest->pass->tiles;
     struct ir_kernel *kernel = nest->pass->kernel;
-    struct ir_expr *depth = nest->sum ? number(nest, tiles->depths)
-                                      : apply(nest, OP_MAX, extent(nest, nest->depths), number(nest, 0));
-    struct ir_expr *first;
+    struct ir_expr *depth = apply(nest, OP_MAX, extent(nest, nest->depths), number(nest, 0)), *first;
     struct ir_buffer *buffer =
         ir_buffer_new(kernel, "packed", IR_TEMPORARY, term->value->dtype, term->by_row ? 2 : 3);
 
+    if (nest->sum)
+        depth = apply(nest, OP_MIN, depth, number(nest, tiles->depths));
     term->copy = buffer;
     buffer->span = term->value->span;
     if (!term->by_row) {

@@ -220,7 +220,9 @@ void machine_prefetch_next_rows(struct nest_code *code, const struct tile *tile)
     }
 }
 
-/* Where the stream is `count` depths further on. False: not known, too far, or no register is left. */
+/* Where the stream is `count` depths further on. False: line follows line there, which processors see
+ * themselves (and behind the end of a copy may be a page that was never touched: to look for it at each depth
+ * takes longer than the products); not known, too far, or no register is left. */
 static bool is_ahead(struct nest_code *code, struct tile *tile, const struct vector_value *value, int count,
                      struct x86_memory *memory)
 {
@@ -230,7 +232,7 @@ static bool is_ahead(struct nest_code *code, struct tile *tile, const struct vec
     *memory = machine_address(code, value, 0, 0);
     if (depths->kind == VECTOR_STRIDE) {
         memory->displacement += (int)depths->bytes * count;
-        return depths->bytes >= LINE && depths->bytes <= FARTHEST;
+        return depths->bytes > LINE && depths->bytes <= FARTHEST;
     }
     if (depths->kind != VECTOR_RUN_TIME_STRIDE || free_general(code) == GENERALS || memory->index != X86_NONE)
         return false;
