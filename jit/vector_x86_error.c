@@ -101,15 +101,30 @@ static int outer_double(const struct real *real, int size, int square)
     return real_minus_product(real, real_number(real, 1), bell, q);
 }
 
+/* What is around 0 comes first, for then the square need not be kept: vectors that are interleaved share
+ * registers. */
+static int single_error(const struct real *real, int size, int square)
+{
+    int within = inner(real, size, square), outer = outer_single(real, size, square);
+    int is_large = real_compare(real, OP_GT, size, real_number(real, 0.927734375));
+    return real_select(real, is_large, outer, within);
+}
+
+static int double_error(const struct real *real, int size, int square)
+{
+    int outer = outer_double(real, size, square);
+    int is_large = real_compare(real, OP_GT, size, real_number(real, 1));
+    return real_select(real, is_large, outer, inner(real, size, square));
+}
+
 int real_error_function(const struct real *real, int x)
 {
     if (!real->wide && machine_is_avx512(real->machine))
         return by_pieces(real, x);
     int size = real_least(real, real_number(real, real->wide ? 6 : 4), real_magnitude(real, x));
     int square = real_multiply(real, size, size);
-    int outer = real->wide ? outer_double(real, size, square) : outer_single(real, size, square);
-    int is_large = real_compare(real, OP_GT, size, real_number(real, real->wide ? 1 : 0.927734375));
-    return real_with_sign(real, real_select(real, is_large, outer, inner(real, size, square)), x);
+    return real_with_sign(
+        real, real->wide ? double_error(real, size, square) : single_error(real, size, square), x);
 }
 
 /* ---- erfc ------------------------------------------------------------------------------------- */

@@ -10,7 +10,8 @@
  */
 #include "vector_x86_operation.h"
 
-enum { ABOVE = 30 /* and ordered */, NOT_BELOW = 5, NOT_BELOW_NUMBER = 21 /* or not ordered */, NEAREST = 8 };
+enum { ABOVE = 30 /* and ordered */, NOT_BELOW = 5, NEAREST = 8 };
+enum { NOT_BELOW_NUMBER = 21, NOT_ABOVE_NUMBER = 26 /* or not ordered */ };
 enum { MAGNITUDE = 11 /* of vrangeps: the greater one, a number before nan */ };
 
 /* What a function may change, besides vectors and masks. */
@@ -96,13 +97,22 @@ static int greatest_rest(struct machine *machine, const struct machine_item *ite
                        greatest_rest(machine, item, first + count / 2, count - count / 2));
 }
 
+/* Those that are not below the bound, without a sign. */
+static int lanes_from(struct machine *machine, const struct machine_item *item, int rest, int bound)
+{
+    int bits = item->instruction.bits;
+    if (machine_is_avx512(machine))
+        return machine_rvmi(machine, item->wide ? X86_VPCMPUQ : X86_VPCMPUD, bits, rest, bound, NOT_BELOW);
+    return machine_rvm(machine, X86_VPCMPEQD, bits, rest,
+                       machine_rvm(machine, X86_VPMAXUD, bits, rest, bound));
+}
+
 /* The lanes in which some vector has a rare one. */
 static int rare_lanes(struct machine *machine, const struct machine_item *item, int bound)
 {
     int lanes = -1;
     if (item->rarities->kind == RARITY_REST)
-        return machine_rvmi(machine, item->wide ? X86_VPCMPUQ : X86_VPCMPUD, item->instruction.bits,
-                            greatest_rest(machine, item, 0, item->vectors), bound, NOT_BELOW);
+        return lanes_from(machine, item, greatest_rest(machine, item, 0, item->vectors), bound);
     if (item->rarities->kind == RARITY_QUOTIENT) {
         int size = greatest(machine, item, 0, item->vectors);
         return above(machine, item, item->vectors > 1 ? size : greater(machine, item, size, size), bound);
@@ -158,6 +168,17 @@ void machine_gate(struct machine *machine, machine_section *section)
     *section = result;
 }
 
+static void jump_if_any(struct machine *machine, int mask, int label, int line)
+{
+    bool is_avx512 = machine_is_avx512(machine);
+    machine_emit(machine, (struct x86_instruction){.form = is_avx512 ? X86_KORTESTW : X86_VTESTPS,
+                                                   .bits = is_avx512 ? 128 : 256,
+                                                   .reg = mask,
+                                                   .rm = mask,
+                                                   .line = line});
+    machine_emit(machine, (struct x86_instruction){.form = X86_JNE, .label = label, .line = line});
+}
+
 /* The registers come in the order of the arguments. */
 void machine_rare_jump(struct machine *machine, const struct machine_item *item, const int *registers)
 {
@@ -168,7 +189,6 @@ void machine_rare_jump(struct machine *machine, const struct machine_item *item,
                                 .count = item->vectors,
                                 .bits = item->instruction.bits,
                                 .wide = item->wide};
-    bool is_avx512 = machine_is_avx512(machine);
     for (int k = 0; k < item->vectors; k++) {
         rare.vectors[k] = item->rarities[k];
         rare.vectors[k].x = *registers++;
@@ -180,12 +200,7 @@ void machine_rare_jump(struct machine *machine, const struct machine_item *item,
     rare.bound = registers[0];
     rare.mask = registers[1];
     machine->labels += 2;
-    machine_emit(machine, (struct x86_instruction){.form = is_avx512 ? X86_KORTESTW : X86_VTESTPS,
-                                                   .bits = is_avx512 ? 128 : 256,
-                                                   .reg = registers[1],
-                                                   .rm = registers[1],
-                                                   .line = rare.line});
-    machine_emit(machine, (struct x86_instruction){.form = X86_JNE, .label = rare.label, .line = rare.line});
+    jump_if_any(machine, rare.mask, rare.label, rare.line);
     machine_emit_label(machine, rare.back);
     list_push(machine->arena, &machine->rare, rare);
 }
@@ -245,14 +260,32 @@ static void look_emit(struct machine *machine, const struct machine_rare *rare, 
     machine_emit(machine, instruction);
 }
 
+/* Float32 with AVX2: lanes whose rest is not below y, or not above -y, which is to say not above 0 with y
+ * added. No register is left for more: `at` turns into 0. */
+static void look_for_others(struct machine *machine, const struct machine_rare *rare, struct look look)
+{
+    const struct x86_instruction steps[] = {
+        {.form = X86_VCMPPS, .reg = look.mask, .vvvv = look.at, .rm = look.y, .immediate = NOT_BELOW_NUMBER},
+        {.form = X86_VXORPS, .reg = look.at, .vvvv = look.at, .rm = look.at},
+        {.form = X86_VCMPPS,
+         .reg = look.over,
+         .vvvv = look.over,
+         .rm = look.at,
+         .immediate = NOT_ABOVE_NUMBER},
+        {.form = X86_VORPS, .reg = look.mask, .vvvv = look.mask, .rm = look.over}};
+    for (size_t k = 0; k < sizeof steps / sizeof *steps; k++)
+        look_emit(machine, rare, steps[k].form, X86_NO_FORM, steps[k]);
+}
+
 /* What was taken to be below x / y may be a whole number less where x is a multiple of y, below 0 or close
  * above. From the whole number nearest to the rounded quotient the rest is less than y to either side, and so
  * exact, or the quotient is too large: vector_x86_modulo.c. */
 static void look_again(struct machine *machine, const struct machine_rare *rare, struct look look)
 {
+    bool is_avx512 = machine_is_avx512(machine);
     look_emit(machine, rare, X86_VDIVPS, X86_VDIVPD,
               (struct x86_instruction){.reg = look.at, .vvvv = look.x, .rm = look.y});
-    look_emit(machine, rare, X86_VRNDSCALEPS, X86_VRNDSCALEPD,
+    look_emit(machine, rare, is_avx512 ? X86_VRNDSCALEPS : X86_VROUNDPS, X86_VRNDSCALEPD,
               (struct x86_instruction){.reg = look.at, .rm = look.at, .immediate = NEAREST});
     look_emit(machine, rare, X86_VFNMADD213PS, X86_VFNMADD213PD,
               (struct x86_instruction){.reg = look.at, .vvvv = look.y, .rm = look.x});
@@ -260,6 +293,10 @@ static void look_again(struct machine *machine, const struct machine_rare *rare,
               (struct x86_instruction){.reg = look.over, .vvvv = look.at, .rm = look.y});
     look_emit(machine, rare, X86_VPMINUD, X86_VPMINUQ,
               (struct x86_instruction){.reg = look.result, .vvvv = look.at, .rm = look.over});
+    if (!is_avx512) {
+        look_for_others(machine, rare, look);
+        return;
+    }
     look_emit(
         machine, rare, X86_VRANGEPS, X86_VRANGEPD,
         (struct x86_instruction){.reg = look.at, .vvvv = look.at, .rm = look.at, .immediate = MAGNITUDE});
@@ -268,11 +305,11 @@ static void look_again(struct machine *machine, const struct machine_rare *rare,
                   .reg = look.mask, .vvvv = look.at, .rm = look.y, .immediate = NOT_BELOW_NUMBER});
 }
 
-/* One that no vector of these is in; `other` neither. */
-static int spare_register(const struct machine_rare *rare, int other)
+/* One that no vector of these is in, nor, with AVX2, the mask; `other` neither. */
+static int spare_register(const struct machine *machine, const struct machine_rare *rare, int other)
 {
-    for (int spare = MACHINE_VECTORS - 1;; spare--) {
-        bool is_taken = spare == other;
+    for (int spare = machine_vectors(machine) - 1;; spare--) {
+        bool is_taken = spare == other || (!machine_is_avx512(machine) && spare == rare->mask);
         for (int k = 0; k < rare->count; k++)
             is_taken |= spare == rare->vectors[k].x || spare == rare->vectors[k].y ||
                         spare == rare->vectors[k].result;
@@ -284,15 +321,14 @@ static int spare_register(const struct machine_rare *rare, int other)
 /* Goes on where the test was if no lane is rare any more. All but the results is as it was then. */
 static void look_at_all(struct machine *machine, const struct saved *saved, const struct machine_rare *rare)
 {
-    int still = machine->labels++, at = spare_register(rare, -1), over = spare_register(rare, at);
+    int still = machine->labels++, at = spare_register(machine, rare, -1),
+        over = spare_register(machine, rare, at);
     in_frame(machine, X86_VMOVUPS_STORE, at, saved->vectors + 64 * at);
     in_frame(machine, X86_VMOVUPS_STORE, over, saved->vectors + 64 * over);
     for (int k = 0; k < rare->count; k++) {
         const struct machine_rarity *vector = &rare->vectors[k];
         look_again(machine, rare, (struct look){vector->x, vector->y, vector->result, at, over, rare->mask});
-        machine_emit(machine, (struct x86_instruction){
-                                  .form = X86_KORTESTW, .bits = 128, .reg = rare->mask, .rm = rare->mask});
-        machine_emit(machine, (struct x86_instruction){.form = X86_JNE, .label = still});
+        jump_if_any(machine, rare->mask, still, rare->line);
     }
     for (int pass = 0; pass < 2; pass++) {
         in_frame(machine, X86_VMOVUPS_LOAD, at, saved->vectors + 64 * at);
@@ -423,7 +459,7 @@ static void place_one(struct machine *machine, const struct saved *saved, const 
 void machine_place_rare(struct machine *machine)
 {
     int end = machine->labels++;
-    struct saved saved = {.vector_count = machine_is_avx512(machine) ? MACHINE_VECTORS : 16};
+    struct saved saved = {.vector_count = machine_vectors(machine)};
     if (!machine->rare.count)
         return;
     saved.vectors = machine_frame(machine, 64 * saved.vector_count);
