@@ -133,8 +133,7 @@ static double reciprocal_above(const struct real *real, double number)
 static bool is_quick(const struct real *real, double number)
 {
     double half = real->wide ? 0x1p-54 : 0x1p-25;
-    return number > 0 && (machine_is_avx512(real->machine) || !real->wide) &&
-           (number != floor(number) || fma(reciprocal_above(real, number), number, -1) <= half);
+    return number > 0 && (number != floor(number) || fma(reciprocal_above(real, number), number, -1) <= half);
 }
 
 /* a - n b, with n the whole number below a r. Is it not below 0, and below b, it is what is asked for,

@@ -129,7 +129,7 @@ enum { MACHINE_GATE = 4 /* vectors at most that are looked at together for rare 
 enum rarity {
     RARITY_SIZE,     /* a size that has no sign, above the limit */
     RARITY_QUOTIENT, /* with AVX-512: one that comes of arithmetic, whose sign does not count */
-    RARITY_REST /* the result itself, a remainder, which is not from 0 to below y; with AVX2 of float32 */
+    RARITY_REST      /* the result itself, a remainder, which is not from 0 to below y */
 };
 
 /* The arguments of a function, y being -1 where there is one, by what they are told to be rare, and what

@@ -97,14 +97,26 @@ static int greatest_rest(struct machine *machine, const struct machine_item *ite
                        greatest_rest(machine, item, first + count / 2, count - count / 2));
 }
 
-/* Those that are not below the bound, without a sign. */
-static int lanes_from(struct machine *machine, const struct machine_item *item, int rest, int bound)
+/* Whose rest is not below the bound, or is below 0. With AVX2 there are no long integers without a sign; the
+ * test there looks at signs, which those below 0 have. */
+static int rest_lanes(struct machine *machine, const struct machine_item *item, int bound)
 {
-    int bits = item->instruction.bits;
+    int bits = item->instruction.bits, lanes = -1;
     if (machine_is_avx512(machine))
-        return machine_rvmi(machine, item->wide ? X86_VPCMPUQ : X86_VPCMPUD, bits, rest, bound, NOT_BELOW);
-    return machine_rvm(machine, X86_VPCMPEQD, bits, rest,
-                       machine_rvm(machine, X86_VPMAXUD, bits, rest, bound));
+        return machine_rvmi(machine, item->wide ? X86_VPCMPUQ : X86_VPCMPUD, bits,
+                            greatest_rest(machine, item, 0, item->vectors), bound, NOT_BELOW);
+    if (!item->wide) {
+        int rest = greatest_rest(machine, item, 0, item->vectors);
+        return machine_rvm(machine, X86_VPCMPEQD, bits, rest,
+                           machine_rvm(machine, X86_VPMAXUD, bits, rest, bound));
+    }
+    for (int k = 0; k < item->vectors; k++) {
+        int rest = item->rarities[k].result;
+        int mask =
+            machine_or(machine, rest, machine_rvmi(machine, X86_VCMPPD, bits, rest, bound, NOT_BELOW_NUMBER));
+        lanes = lanes < 0 ? mask : machine_or(machine, lanes, mask);
+    }
+    return lanes;
 }
 
 /* The lanes in which some vector has a rare one. */
@@ -112,7 +124,7 @@ static int rare_lanes(struct machine *machine, const struct machine_item *item, 
 {
     int lanes = -1;
     if (item->rarities->kind == RARITY_REST)
-        return lanes_from(machine, item, greatest_rest(machine, item, 0, item->vectors), bound);
+        return rest_lanes(machine, item, bound);
     if (item->rarities->kind == RARITY_QUOTIENT) {
         int size = greatest(machine, item, 0, item->vectors);
         return above(machine, item, item->vectors > 1 ? size : greater(machine, item, size, size), bound);
@@ -168,15 +180,16 @@ void machine_gate(struct machine *machine, machine_section *section)
     *section = result;
 }
 
-static void jump_if_any(struct machine *machine, int mask, int label, int line)
+static void jump_if_any(struct machine *machine, const struct machine_rare *rare, int label)
 {
     bool is_avx512 = machine_is_avx512(machine);
-    machine_emit(machine, (struct x86_instruction){.form = is_avx512 ? X86_KORTESTW : X86_VTESTPS,
+    enum x86_form signs = rare->wide ? X86_VTESTPD : X86_VTESTPS;
+    machine_emit(machine, (struct x86_instruction){.form = is_avx512 ? X86_KORTESTW : signs,
                                                    .bits = is_avx512 ? 128 : 256,
-                                                   .reg = mask,
-                                                   .rm = mask,
-                                                   .line = line});
-    machine_emit(machine, (struct x86_instruction){.form = X86_JNE, .label = label, .line = line});
+                                                   .reg = rare->mask,
+                                                   .rm = rare->mask,
+                                                   .line = rare->line});
+    machine_emit(machine, (struct x86_instruction){.form = X86_JNE, .label = label, .line = rare->line});
 }
 
 /* The registers come in the order of the arguments. */
@@ -200,7 +213,7 @@ void machine_rare_jump(struct machine *machine, const struct machine_item *item,
     rare.bound = registers[0];
     rare.mask = registers[1];
     machine->labels += 2;
-    jump_if_any(machine, rare.mask, rare.label, rare.line);
+    jump_if_any(machine, &rare, rare.label);
     machine_emit_label(machine, rare.back);
     list_push(machine->arena, &machine->rare, rare);
 }
@@ -260,21 +273,36 @@ static void look_emit(struct machine *machine, const struct machine_rare *rare, 
     machine_emit(machine, instruction);
 }
 
-/* Float32 with AVX2: lanes whose rest is not below y, or not above -y, which is to say not above 0 with y
- * added. No register is left for more: `at` turns into 0. */
-static void look_for_others(struct machine *machine, const struct machine_rare *rare, struct look look)
+/* From the rest and the rest with y added to the result, and to whether the rest is not below y to either
+ * side, or no number. */
+static void look_avx512(struct machine *machine, const struct machine_rare *rare, struct look look)
 {
-    const struct x86_instruction steps[] = {
-        {.form = X86_VCMPPS, .reg = look.mask, .vvvv = look.at, .rm = look.y, .immediate = NOT_BELOW_NUMBER},
-        {.form = X86_VXORPS, .reg = look.at, .vvvv = look.at, .rm = look.at},
-        {.form = X86_VCMPPS,
-         .reg = look.over,
-         .vvvv = look.over,
-         .rm = look.at,
-         .immediate = NOT_ABOVE_NUMBER},
-        {.form = X86_VORPS, .reg = look.mask, .vvvv = look.mask, .rm = look.over}};
-    for (size_t k = 0; k < sizeof steps / sizeof *steps; k++)
-        look_emit(machine, rare, steps[k].form, X86_NO_FORM, steps[k]);
+    look_emit(machine, rare, X86_VPMINUD, X86_VPMINUQ,
+              (struct x86_instruction){.reg = look.result, .vvvv = look.at, .rm = look.over});
+    look_emit(
+        machine, rare, X86_VRANGEPS, X86_VRANGEPD,
+        (struct x86_instruction){.reg = look.at, .vvvv = look.at, .rm = look.at, .immediate = MAGNITUDE});
+    look_emit(machine, rare, X86_VCMPPS_MASK, X86_VCMPPD_MASK,
+              (struct x86_instruction){
+                  .reg = look.mask, .vvvv = look.at, .rm = look.y, .immediate = NOT_BELOW_NUMBER});
+}
+
+/* No register is left for more: `at` turns into 0, above which the rest with y added has to be. */
+static void look_avx2(struct machine *machine, const struct machine_rare *rare, struct look look)
+{
+    look_emit(
+        machine, rare, X86_VBLENDVPS, X86_VBLENDVPD,
+        (struct x86_instruction){.reg = look.result, .vvvv = look.at, .rm = look.over, .fourth = look.at});
+    look_emit(machine, rare, X86_VCMPPS, X86_VCMPPD,
+              (struct x86_instruction){
+                  .reg = look.mask, .vvvv = look.at, .rm = look.y, .immediate = NOT_BELOW_NUMBER});
+    look_emit(machine, rare, X86_VXORPS, X86_VXORPS,
+              (struct x86_instruction){.reg = look.at, .vvvv = look.at, .rm = look.at});
+    look_emit(machine, rare, X86_VCMPPS, X86_VCMPPD,
+              (struct x86_instruction){
+                  .reg = look.over, .vvvv = look.over, .rm = look.at, .immediate = NOT_ABOVE_NUMBER});
+    look_emit(machine, rare, X86_VORPS, X86_VORPS,
+              (struct x86_instruction){.reg = look.mask, .vvvv = look.mask, .rm = look.over});
 }
 
 /* What was taken to be below x / y may be a whole number less where x is a multiple of y, below 0 or close
@@ -285,24 +313,17 @@ static void look_again(struct machine *machine, const struct machine_rare *rare,
     bool is_avx512 = machine_is_avx512(machine);
     look_emit(machine, rare, X86_VDIVPS, X86_VDIVPD,
               (struct x86_instruction){.reg = look.at, .vvvv = look.x, .rm = look.y});
-    look_emit(machine, rare, is_avx512 ? X86_VRNDSCALEPS : X86_VROUNDPS, X86_VRNDSCALEPD,
+    look_emit(machine, rare, is_avx512 ? X86_VRNDSCALEPS : X86_VROUNDPS,
+              is_avx512 ? X86_VRNDSCALEPD : X86_VROUNDPD,
               (struct x86_instruction){.reg = look.at, .rm = look.at, .immediate = NEAREST});
     look_emit(machine, rare, X86_VFNMADD213PS, X86_VFNMADD213PD,
               (struct x86_instruction){.reg = look.at, .vvvv = look.y, .rm = look.x});
     look_emit(machine, rare, X86_VADDPS, X86_VADDPD,
               (struct x86_instruction){.reg = look.over, .vvvv = look.at, .rm = look.y});
-    look_emit(machine, rare, X86_VPMINUD, X86_VPMINUQ,
-              (struct x86_instruction){.reg = look.result, .vvvv = look.at, .rm = look.over});
-    if (!is_avx512) {
-        look_for_others(machine, rare, look);
-        return;
-    }
-    look_emit(
-        machine, rare, X86_VRANGEPS, X86_VRANGEPD,
-        (struct x86_instruction){.reg = look.at, .vvvv = look.at, .rm = look.at, .immediate = MAGNITUDE});
-    look_emit(machine, rare, X86_VCMPPS_MASK, X86_VCMPPD_MASK,
-              (struct x86_instruction){
-                  .reg = look.mask, .vvvv = look.at, .rm = look.y, .immediate = NOT_BELOW_NUMBER});
+    if (is_avx512)
+        look_avx512(machine, rare, look);
+    else
+        look_avx2(machine, rare, look);
 }
 
 /* One that no vector of these is in, nor, with AVX2, the mask; `other` neither. */
@@ -328,7 +349,7 @@ static void look_at_all(struct machine *machine, const struct saved *saved, cons
     for (int k = 0; k < rare->count; k++) {
         const struct machine_rarity *vector = &rare->vectors[k];
         look_again(machine, rare, (struct look){vector->x, vector->y, vector->result, at, over, rare->mask});
-        jump_if_any(machine, rare->mask, still, rare->line);
+        jump_if_any(machine, rare, still);
     }
     for (int pass = 0; pass < 2; pass++) {
         in_frame(machine, X86_VMOVUPS_LOAD, at, saved->vectors + 64 * at);
