@@ -355,7 +355,7 @@ static bool can_be_twice(const struct tabulator *tabulator)
     int left = STATEMENTS;
 
     alone.next = NULL;
-    return alone.kind == IR_FOR && ir_block_walk(&alone, pass_can_be_copied, &left);
+    return (alone.kind == IR_FOR || alone.kind == IR_IF) && ir_block_walk(&alone, pass_can_be_copied, &left);
 }
 
 /* The kernel's own statement becomes a choice: what it was, with `body` in the place of that of the loop, for

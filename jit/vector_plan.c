@@ -21,6 +21,7 @@ struct planning {
     const struct ir_kernel *kernel;
     const struct vector_options *options;
     bool defers;
+    int64_t asked; /* pairs of accesses that analyses for shared loops went through */
     LIST(const struct dependences *) known; /* analyses of loops, with all that is in them */
     LIST(struct vector_listing) listings;   /* one per loop */
 };
@@ -467,6 +468,44 @@ static bool accumulates_tiles(const struct ir_stmt *loop)
     return loop->step != 1 && !loop->independent && !ir_block_walk(loop->body, is_unmarked, NULL);
 }
 
+/* How many accesses of each buffer there are. */
+struct accesses {
+    int64_t stores, loads;
+};
+
+static bool count_store(struct ir_stmt *stmt, void *accesses)
+{
+    if (stmt->kind == IR_STORE)
+        ((struct accesses *)accesses)[stmt->access.buffer->index].stores++;
+    return true;
+}
+
+static bool count_load(struct ir_expr *expr, void *accesses)
+{
+    if (expr->kind == IR_LOAD)
+        ((struct accesses *)accesses)[expr->access.buffer->index].loads++;
+    return true;
+}
+
+/* Whether to find out whether the loop may be shared takes no more time than is left: passes may have made
+ * many copies of what is in it, and each store is held against all other accesses of the buffer, again for
+ * each loop inside of one that may not be shared. What is not asked is not shared. */
+static bool is_affordable(struct planning *planning, const struct ir_stmt *loop)
+{
+    const int64_t most = 1 << 12;
+    int64_t pairs = 0;
+    struct accesses *accesses =
+        arena_array(&planning->plan->arena, struct accesses, planning->kernel->buffers.count);
+    ir_block_walk(loop->body, count_store, accesses);
+    ir_block_expressions(loop->body, count_load, accesses);
+    for (int k = 0; k < planning->kernel->buffers.count; k++)
+        pairs += accesses[k].stores * (accesses[k].stores + accesses[k].loads);
+    if (planning->asked + pairs > most)
+        return false;
+    planning->asked += pairs;
+    return true;
+}
+
 static bool may_be_shared(struct planning *planning, const struct ir_stmt *loop)
 {
     if (loop->independent && loop->step != 1 && split_has_own(loop))
@@ -474,8 +513,9 @@ static bool may_be_shared(struct planning *planning, const struct ir_stmt *loop)
     if (accumulates_tiles(loop))
         return false;
     if (split_is_closed(loop))
-        return loop->independent || split_is_possible(dependences_of(planning, loop), loop);
-    return loop->reductions.count &&
+        return loop->independent ||
+               (is_affordable(planning, loop) && split_is_possible(dependences_of(planning, loop), loop));
+    return loop->reductions.count && is_affordable(planning, loop) &&
            split_only_accumulates(dependences_of(planning, loop), loop, planning->options->strict);
 }
 

@@ -203,6 +203,7 @@ static int by_any(struct vector_builder *builder, int x, int y)
 struct base {
     akg_dtype real;
     int high, low;
+    bool is_shift; /* the logarithm is a power of two, by which products are exact */
     int size, sign,
         fraction; /* factors of powers that are odd, and not whole; of a positive base size is -1 */
 };
@@ -214,10 +215,11 @@ static int by_logarithm(struct vector_builder *builder, const struct base *base,
     const double far = 2048;
     akg_dtype real = base->real;
     int product = apply(builder, OP_MUL, real, base->high, y);
-    if (base->low < 0)
+    if (base->is_shift)
         return apply(builder, OP_EXP2, real, product, -1);
     int rest = vector_fused(builder, OP_SUB, real, base->high, y, product);
-    rest = vector_fused(builder, OP_ADD, real, base->low, y, rest);
+    if (base->low >= 0)
+        rest = vector_fused(builder, OP_ADD, real, base->low, y, rest);
     int size = apply(builder, OP_ABS, real, product, -1);
     int near = compare(builder, OP_LT, real, size, number(builder, real, far));
     rest = choose(builder, real, near, rest, number(builder, real, 0));
@@ -243,8 +245,11 @@ static struct base base_of_number(struct vector_builder *builder, akg_dtype real
 {
     double high = real == AKG_FLOAT64 ? log2(x) : (double)(float)log2(x);
     double low = real == AKG_FLOAT64 ? akg_log2_rest(x) : log2(x) - high;
-    return (struct base){
-        .real = real, .high = number(builder, real, high), .low = low == 0 ? -1 : number(builder, real, low)};
+    int exponent;
+    return (struct base){.real = real,
+                         .high = number(builder, real, high),
+                         .low = low == 0 ? -1 : number(builder, real, low),
+                         .is_shift = low == 0 && frexp(fabs(high), &exponent) == 0.5};
 }
 
 static const struct ir_expr *real_expr(struct vector_builder *builder, akg_dtype dtype, double value)

@@ -21,15 +21,19 @@ static bool has_any_grouping(const struct vector_loop *loop)
     return true;
 }
 
-/* Two vectors of each of two extremes take 1.3 cycles a vector, for each waits for the one before, and four
+/* More than four vectors at once gain nothing where no partial results ask for them (AVX2, whose vectors are
+ * short: that is a third of the code of exp or gelu).
+ * Two vectors of each of two extremes take 1.3 cycles a vector, for each waits for the one before, and four
  * take one (Zen 5). AVX2 has no registers for so many. */
 int machine_steps(const struct machine *machine)
 {
     const struct vector_loop *loop = machine->loop;
-    enum { FEW_VALUES = 10, FEW = 2 };
+    enum { FEW_VALUES = 10, FEW = 2, INTERLEAVED = 4 };
     int steps = vector_partials(loop) / machine->lanes;
     if (machine->in_halves) /* the same partial results, in as many vectors */
         return steps * (loop->accumulators.count ? 2 : 1);
+    if (!loop->accumulators.count && steps > INTERLEAVED)
+        return INTERLEAVED;
     return steps == FEW && machine_is_avx512(machine) && loop->accumulators.count == FEW &&
                    loop->values.count <= FEW_VALUES && has_any_grouping(loop)
                ? 2 * steps

@@ -219,6 +219,8 @@ static void check_bases(akg_dtype dtype, enum x86_target target)
     for (size_t k = 0; k < sizeof bases / sizeof *bases; k++)
         check_base(dtype, "g ** e[i]", bases[k], target);
     check_base(dtype, "2.0 ** e[i]", 2, target);
+    check_base(dtype, "8.0 ** e[i]", 8, target);
+    check_base(dtype, "0.03125 ** e[i]", 0.03125, target);
     check_base(dtype, "0.97 ** e[i]", 0.97, target);
     check_base(dtype, "10.0 ** e[i]", 10, target);
     check_base(dtype, "1.0 ** e[i]", 1, target);
