@@ -65,6 +65,8 @@ bool distribute_goes_down_often(const struct rows *columns);
 /* Notes the temporaries that the body allocates, and those that it might as well. False: some are allocated
  * deeper inside. */
 bool distribute_find_own(struct rows *rows);
+/* Whether the buffer is one of those. */
+bool distribute_is_own(const struct rows *rows, const struct ir_buffer *buffer);
 /* Allocates all of them in the body; those that an iteration may read before it has written them stay
  * outside, and are no longer noted. */
 void distribute_allocate_own(struct rows *rows);

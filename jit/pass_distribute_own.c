@@ -21,7 +21,7 @@ enum { ROOM = 512 * 1024, LEAST = 16 };
 
 /* ---- finding them --------------------------------------------------------------------------------- */
 
-static bool is_own(const struct rows *rows, const struct ir_buffer *buffer)
+bool distribute_is_own(const struct rows *rows, const struct ir_buffer *buffer)
 {
     for (int k = 0; k < rows->own.count; k++)
         if (rows->own.items[k] == buffer)
@@ -86,7 +86,8 @@ static bool add_shared(struct ir_stmt *stmt, void *context)
 {
     struct rows *rows = context;
     struct ir_buffer *buffer = stmt->access.buffer;
-    if (stmt->kind != IR_STORE || buffer->role != IR_TEMPORARY || buffer->clear || is_own(rows, buffer))
+    if (stmt->kind != IR_STORE || buffer->role != IR_TEMPORARY || buffer->clear ||
+        distribute_is_own(rows, buffer))
         return true;
     struct accesses inside = accesses_in(rows, rows->loop->body, buffer);
     if (!inside.by_row && inside.count == accesses_in(rows, rows->pass->kernel->body, buffer).count)

@@ -36,19 +36,11 @@ struct factors {
     bool shared, own;
 };
 
-static bool is_own(const struct rows *rows, const struct ir_buffer *buffer)
-{
-    for (int k = 0; k < rows->own.count; k++)
-        if (rows->own.items[k] == buffer)
-            return true;
-    return false;
-}
-
 static bool note_factor(struct ir_expr *expr, void *context)
 {
     struct factors *factors = context;
     if (expr->kind == IR_LOAD && expr->access.buffer != factors->sum) {
-        bool by_row = is_own(factors->rows, expr->access.buffer) ||
+        bool by_row = distribute_is_own(factors->rows, expr->access.buffer) ||
                       pass_access_mentions(&expr->access, factors->rows->loop->symbol);
         factors->shared |= !by_row && pass_access_mentions(&expr->access, factors->column);
         factors->own |= by_row;
