@@ -306,6 +306,8 @@ struct ir_expr *ir_cast(struct ir_kernel *kernel, akg_dtype dtype, struct ir_exp
 
 /* Whether the operation on this dtype may be `checked`. */
 bool ir_can_divide_by_zero(enum operation operation, akg_dtype dtype);
+/* Whether the expression is above 0 wherever it stands: a constant, or the greater of something and such. */
+bool ir_is_positive(const struct ir_expr *expr);
 
 struct ir_stmt *ir_stmt_new(struct ir_kernel *kernel, enum ir_stmt_kind kind, struct span span);
 

@@ -117,10 +117,22 @@ struct ir_expr *ir_operation_node(struct ir_kernel *kernel, enum operation opera
     return expr;
 }
 
+bool ir_is_positive(const struct ir_expr *expr)
+{
+    if (expr->kind == IR_INTEGER)
+        return expr->integer > 0;
+    if (expr->kind != IR_OPERATION || expr->operation != OP_MAX || !dtype_is_signed(expr->dtype))
+        return false;
+    for (int k = 0; k < 2; k++)
+        if (expr->operands[k]->kind == IR_INTEGER && expr->operands[k]->integer > 0)
+            return true;
+    return false;
+}
+
 /* Whether a division whose divisor nobody has looked at could trap. */
 static bool may_trap(enum operation operation, akg_dtype dtype, const struct ir_expr *divisor)
 {
-    if (!ir_can_divide_by_zero(operation, dtype))
+    if (!ir_can_divide_by_zero(operation, dtype) || ir_is_positive(divisor))
         return false;
     if (divisor->kind != IR_INTEGER)
         return true;

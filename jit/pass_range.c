@@ -38,8 +38,6 @@ static int bits_of_symbol(const struct pass_ranges *ranges, const struct ir_symb
 
 static int bits_of_operation(const struct ir_expr *expr, int a, int b)
 {
-    const struct ir_expr *divisor;
-
     switch (expr->operation) {
     case OP_NEG:
         return a;
@@ -53,8 +51,7 @@ static int bits_of_operation(const struct ir_expr *expr, int a, int b)
         return larger(a, b);
     case OP_FLOORDIV:
     case OP_MOD:
-        divisor = expr->operands[1];
-        return divisor->kind == IR_INTEGER && divisor->integer > 0 ? larger(a, b) : UNKNOWN;
+        return ir_is_positive(expr->operands[1]) ? larger(a, b) : UNKNOWN;
     default:
         return UNKNOWN;
     }

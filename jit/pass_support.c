@@ -118,7 +118,7 @@ static bool is_pure(struct ir_expr *expr, void *may_load)
         return expr->kind != IR_LOAD || may_load;
     /* what is not checked may have been proved for its place alone */
     return !expr->checked && (!ir_can_divide_by_zero(expr->operation, expr->operands[0]->dtype) ||
-                              (expr->operands[1]->kind == IR_INTEGER && expr->operands[1]->integer > 0));
+                              ir_is_positive(expr->operands[1]));
 }
 
 bool pass_is_pure(struct ir_expr *expr)

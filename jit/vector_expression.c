@@ -70,6 +70,7 @@ static bool must_stay(const struct vector_builder *builder, const struct ir_expr
 {
     return (builder->mask >= 0 || builder->is_guarded) &&
            ir_can_divide_by_zero(expr->operation, expr->operands[0]->dtype) &&
+           !ir_is_positive(expr->operands[1]) &&
            (expr->operands[1]->kind != IR_INTEGER || expr->operands[1]->integer == 0);
 }
 

@@ -101,7 +101,7 @@ bool vector_is_harmless_node(const struct ir_expr *expr)
     if (expr->kind != IR_OPERATION)
         return expr->kind != IR_LOAD;
     return !expr->checked && (!ir_can_divide_by_zero(expr->operation, expr->operands[0]->dtype) ||
-                              (expr->operands[1]->kind == IR_INTEGER && expr->operands[1]->integer > 0));
+                              ir_is_positive(expr->operands[1]));
 }
 
 static bool is_harmless(struct ir_expr *expr, void *context)
