@@ -80,6 +80,10 @@ bool pass_affine_of(const struct ir_expr *expr, struct pass_affine *out);
 bool pass_affine_add(struct pass_affine *a, int64_t factor, const struct pass_affine *b);
 int64_t pass_affine_coefficient(const struct pass_affine *affine, const struct ir_symbol *symbol);
 
+/* By how much the expression grows with each iteration of a loop, whatever the other factors of its terms
+ * are; false: nobody knows. Looks into LETs. */
+bool pass_step_of(const struct ir_expr *expr, const struct ir_symbol *variable, int64_t *step);
+
 enum pass_relation { PASS_UNKNOWN, PASS_SAME, PASS_DISTINCT };
 
 /* Of two accesses to one buffer, with all symbols at their present values. An index that loads what the

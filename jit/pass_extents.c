@@ -98,7 +98,20 @@ static bool is_copied(struct ir_stmt *stmt, void *count)
            ++*(int *)count <= STATEMENTS;
 }
 
-/* Vectors that test indices are as good in loops around none. */
+/* Quotients by what the call says are there. */
+static bool is_no_quotient(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return expr->kind != IR_OPERATION || (expr->operation != OP_FLOORDIV && expr->operation != OP_MOD) ||
+           !pass_is_of_call(expr->operands[1]);
+}
+
+static bool is_flat(struct ir_stmt *loop)
+{
+    return !ir_block_expressions(loop->body, is_no_quotient, NULL);
+}
+
+/* Vectors that test indices are as good in loops around none, but for those that pass_flat takes apart. */
 static bool make_versions(struct pass *pass, struct ir_stmt **place)
 {
     struct ir_stmt *loop = *place, *next = loop->next;
@@ -112,7 +125,8 @@ static bool make_versions(struct pass *pass, struct ir_stmt **place)
     loop->next = next;
     trust_block(&asker, trusted);
     struct ir_expr *all = asker.refused ? NULL : extents_all(&asker);
-    if (!all || (!asker.divides && (asker.stops || !pass_has_loop(loop->body))))
+    bool is_worth = pass_has_loop(loop->body) || is_flat(loop);
+    if (!all || (!asker.divides && (asker.stops || !is_worth)))
         return false;
     struct ir_stmt *choice = ir_stmt_new(pass->kernel, IR_IF, loop->span);
     choice->value = all;

@@ -86,14 +86,9 @@ static int cost_of(const struct ir_access *access, const struct ir_symbol *varia
         return 1;
 
     for (int axis = 0; axis <= last; axis++) {
-        struct pass_affine affine;
         int64_t step;
-        if (!pass_affine_of(access->indices[axis], &affine)) {
-            if (pass_mentions(access->indices[axis], variable))
-                return apart;
-            continue;
-        }
-        step = pass_affine_coefficient(&affine, variable);
+        if (!pass_step_of(access->indices[axis], variable, &step))
+            return apart;
         if (step != 0)
             return axis == last ? cost_of_step(step, apart) : apart;
     }

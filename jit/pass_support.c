@@ -268,14 +268,61 @@ static bool is_settled(struct ir_expr *expr, void *context)
     return expr->kind != IR_LOAD || expr->access.buffer->role == IR_INPUT;
 }
 
+static bool step_of(const struct ir_expr *expr, const struct ir_symbol *variable, int *left, int64_t *step)
+{
+    int64_t steps[3] = {0, 0, 0};
+    bool moves = false;
+    *step = 0;
+    if (--*left < 0)
+        return false;
+    for (int k = 0; expr->kind == IR_LOAD && k < expr->access.buffer->rank; k++)
+        if (!step_of(expr->access.indices[k], variable, left, &steps[0]) || steps[0] != 0)
+            return false;
+    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET && expr->symbol->value)
+        return step_of(expr->symbol->value, variable, left, step);
+    if (expr->kind != IR_OPERATION) {
+        *step = expr->kind == IR_SYMBOL && expr->symbol == variable;
+        return true;
+    }
+    for (int k = 0; k < expr->count; k++) {
+        if (!step_of(expr->operands[k], variable, left, &steps[k]))
+            return false;
+        moves |= steps[k] != 0;
+    }
+    if (!moves)
+        return true;
+    switch (expr->operation) {
+    case OP_NEG:
+        return !__builtin_sub_overflow(0, steps[0], step);
+    case OP_ADD:
+        return !__builtin_add_overflow(steps[0], steps[1], step);
+    case OP_SUB:
+        return !__builtin_sub_overflow(steps[0], steps[1], step);
+    case OP_MUL:
+        for (int k = 0; k < 2; k++)
+            if (expr->operands[k]->kind == IR_INTEGER)
+                return !__builtin_mul_overflow(expr->operands[k]->integer, steps[1 - k], step);
+        return false;
+    default:
+        return false;
+    }
+}
+
+bool pass_step_of(const struct ir_expr *expr, const struct ir_symbol *variable, int64_t *step)
+{
+    enum { VISITS = 1000 };
+    int left = VISITS;
+
+    return step_of(expr, variable, &left, step);
+}
+
 bool pass_is_unit(const struct ir_access *access, const struct ir_symbol *variable)
 {
     int last = access->buffer->rank - 1;
 
     for (int axis = 0; axis <= last; axis++) {
-        struct pass_affine affine;
-        if (!pass_affine_of(access->indices[axis], &affine) ||
-            pass_affine_coefficient(&affine, variable) != (axis == last))
+        int64_t step;
+        if (!pass_step_of(access->indices[axis], variable, &step) || step != (axis == last))
             return false;
     }
     return last >= 0;

@@ -1,0 +1,205 @@
+/*
+ * test_flat.c: loops whose variable is divided by extents and attributes, against the interpreter: results to
+ * the bit, and messages where indices are outside or a divisor is 0.
+ *
+ * Programs are put together at random from bounds, indices and bodies: quotients and remainders of one loop
+ * by what the call says, of each other, of values that a variable takes one after the other. Some of their
+ * indices are never outside, some depends on the sizes. Numbers are small and whole, so that sums are exact.
+ */
+#include "../../include/akg.h"
+#include "../../jit/x86_cpu.h"
+#include "api_support.h"
+#include "check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { PROGRAMS = 600, CALLS = 6, ARGUMENTS = 4 };
+
+static const char *const bounds[] = {
+    "H * W", "W * H", "H * W * r",        "n", "n * r", "(H // r) * (W // r)", "r * r * H",
+    "H",     "W * q", "(H - 1) * (W + 1)"};
+
+static const char *const indices[] = {
+    "t // W",
+    "t % W",
+    "t // H",
+    "t // (H * W)",
+    "t % (H * W)",
+    "t // W % H",
+    "t % (H * W) // W",
+    "t % (W * r) // r % W",
+    "t // r",
+    "t % r",
+    "t // r % r",
+    "t // (r * r)",
+    "t // (W // r)",
+    "t % (W // r) * r",
+    "(t // r) * q + t % q",
+    "t // 16",
+    "t % 16",
+    "t // 5 % 3",
+    "t % n",
+    "t % (n - 1)",
+    "(t + 1) % W",
+    "t * H // (H * W)",
+    "t // max(r, 1)",
+    "min(t // r, n - 1)",
+    "a",
+    "a // r",
+    "a % W",
+    "b",
+};
+
+/* %s: an index, three times */
+static const char *const bodies[] = {
+    "        y[t] = x[%s] + v[t] + x[%s] * x[%s]\n",
+    "        y[t] = m[min(%s, H - 1), %s] - x[%s]\n",
+    "        for k in range(W):\n            y[t] += x[%s] * m[min(max(%s, 0), H - 1), k] + x[%s]\n",
+    "        s = 0.0\n        for k in range(r):\n            s += x[%s] + x[%s] * x[%s]\n        y[t] = s\n",
+    "        if (%s) %% 2 == 0:\n            y[t] = x[%s]\n        else:\n            y[t] = x[%s]\n",
+    "        p = %s\n        if p %% 2 == 0:\n            p = p // 2\n            if p < n and p >= 0:\n"
+    "                y[t] = x[p] + x[%s]\n        p = %s\n        if p > 3:\n            y[t] += 1.0\n",
+};
+
+/* `loop`: of all between the outputs and the result; rows around it in every second one. */
+static const char program_form[] = "def k(x, m, r: int, q: int):\n"
+                                   "    n = x.shape[0]\n"
+                                   "    H, W = m.shape\n"
+                                   "    y = output_tensor((4096,), x.dtype)\n"
+                                   "    v = allocate((4096,), x.dtype)\n"
+                                   "    for t in range(4096):\n"
+                                   "        v[t] = t %% 7\n"
+                                   "        y[t] = 0.0\n"
+                                   "    for t in range(%s):\n"
+                                   "        a = t // W\n"
+                                   "        b = t - a * W\n"
+                                   "%s"
+                                   "    return y\n";
+
+static uint64_t state = 4711;
+
+static int random_below(int limit)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (int)((state >> 33) % (uint64_t)limit);
+}
+
+#define ANY(list) (list)[random_below((int)API_COUNT(list))]
+
+static akg_tensor *filled(int rank, const int64_t *shape)
+{
+    akg_tensor *tensor = NULL;
+    if (!CHECK(akg_tensor_create(AKG_FLOAT32, rank, shape, &tensor) == AKG_OK))
+        return NULL;
+    int64_t columns = rank > 1 ? shape[1] : 1, count = akg_tensor_element_count(tensor);
+    for (int64_t k = 0; k < count; k++) {
+        int64_t at[] = {rank > 1 ? k / columns : k, k % columns};
+        akg_tensor_set(tensor, at, random_below(9) - 4);
+    }
+    return tensor;
+}
+
+/* What a call gives: a tensor, or a text. */
+struct outcome {
+    akg_tensor *output;
+    char *text;
+};
+
+static struct outcome call(const akg_module *module, akg_argument *arguments)
+{
+    struct outcome outcome = {NULL, NULL};
+    akg_diagnostics *diagnostics = NULL;
+    akg_status status = akg_kernel_call(akg_module_kernel_at(module, 0), arguments, ARGUMENTS, NULL,
+                                        &outcome.output, &diagnostics);
+    if (status != AKG_OK)
+        CHECK(akg_diagnostics_render(diagnostics, AKG_FORMAT_TEXT, &outcome.text) == AKG_OK);
+    akg_diagnostics_free(diagnostics);
+    return outcome;
+}
+
+static bool is_same(const struct outcome *a, const struct outcome *b)
+{
+    if (a->output && b->output)
+        return api_same_numbers(a->output, b->output);
+    return a->text && b->text && strcmp(a->text, b->text) == 0;
+}
+
+static void drop(struct outcome *outcome)
+{
+    akg_tensor_release(outcome->output);
+    akg_free(outcome->text);
+}
+
+static akg_module *compiled(const char *program, const jit_options *options)
+{
+    jit_source source = {.name = "flat.akg", .text = program, .length = strlen(program)};
+    akg_module *module = NULL;
+    akg_diagnostics *diagnostics = NULL;
+    char *text = NULL;
+    if (!CHECK(jit_compile(&source, options, &module, &diagnostics) == AKG_OK) &&
+        akg_diagnostics_render(diagnostics, AKG_FORMAT_TEXT, &text) == AKG_OK)
+        fprintf(stderr, "%s%s", text, program);
+    akg_free(text);
+    akg_diagnostics_free(diagnostics);
+    return module;
+}
+
+/* One call with sizes at random; `finished` counts those that gave a result. */
+static void check_call(const char *program, const akg_module *slow, const akg_module *const *fast, int count,
+                       int *finished)
+{
+    static const int64_t lengths[] = {0, 1, 5, 40, 900, 2000, 3000},
+                         divisors[] = {-3, -1, 0, 1, 2, 3, 4, 5, 8, 16};
+    const int64_t n = ANY(lengths), shape[] = {random_below(30), 1 + random_below(40)};
+    akg_tensor *x = filled(1, &n), *m = filled(2, shape);
+    int64_t r = random_below(4) ? 1 + random_below(8) : ANY(divisors), q = ANY(divisors);
+    akg_argument arguments[ARGUMENTS] = {api_tensor(NULL, x), api_tensor(NULL, m), api_int(NULL, r),
+                                         api_int(NULL, q)};
+    struct outcome expected = call(slow, arguments);
+    *finished += expected.output != NULL;
+    for (int k = 0; k < count; k++) {
+        struct outcome outcome = call(fast[k], arguments);
+        if (!CHECK(is_same(&outcome, &expected)))
+            fprintf(stderr, "n=%d H=%d W=%d r=%d q=%d\n%s%s%s", (int)n, (int)shape[0], (int)shape[1], (int)r,
+                    (int)q, program, expected.text ? expected.text : "a result\n",
+                    outcome.text ? outcome.text : "another result\n");
+        drop(&outcome);
+    }
+    drop(&expected);
+    akg_tensor_release(x);
+    akg_tensor_release(m);
+}
+
+static int check_program(void)
+{
+    char body[700], program[1500];
+    int finished = 0;
+    akg_module *fast[X86_TARGET_AVX512 + 1] = {NULL};
+    int count = 0;
+    snprintf(body, sizeof body, ANY(bodies), ANY(indices), ANY(indices), ANY(indices));
+    snprintf(program, sizeof program, program_form, ANY(bounds), body);
+    jit_options options = {.backend = JIT_BACKEND_INTERPRETER, .cache = "off"};
+    akg_module *slow = compiled(program, &options);
+    for (int target = X86_TARGET_NONE; target <= (int)x86_cpu_target(); target++) {
+        jit_options vectors = {.target = x86_target_name((enum x86_target)target), .cache = "off"};
+        fast[count++] = compiled(program, &vectors);
+    }
+    for (int k = 0; k < CALLS && slow && fast[0]; k++)
+        check_call(program, slow, (const akg_module *const *)fast, count, &finished);
+    akg_module_release(slow);
+    for (int k = 0; k < count; k++)
+        akg_module_release(fast[k]);
+    return finished;
+}
+
+int main(void)
+{
+    int finished = 0;
+    for (size_t k = 0; k < PROGRAMS; k++)
+        if (check_takes(k))
+            finished += check_program();
+    CHECK(finished > 10); /* others stop, as they should */
+    printf("%d calls with a result\n", finished);
+    return check_done();
+}
