@@ -180,6 +180,8 @@ void pass_simplify_block(struct pass *pass, struct ir_stmt **block);
 bool pass_write_out(struct pass *pass, struct ir_stmt **block, int most);
 /* In the block alone, where conditions on the variables of loops that are gone are left. */
 bool pass_unroll_block(struct pass *pass, struct ir_stmt *block);
+/* Whether the block accesses nothing but integers of 8 and 16 bits, or bools. */
+bool pass_is_of_pixels(struct ir_stmt *block);
 /* Writes out a window in the loop, if it is parallel and becomes one of lanes of 8 or 16 bits by that. */
 bool pass_unroll_window(struct pass *pass, struct ir_stmt *loop);
 

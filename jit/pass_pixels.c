@@ -25,6 +25,11 @@ static bool accesses_small(struct ir_stmt *stmt, void *context)
            ir_stmt_expressions(stmt, loads_small, context);
 }
 
+bool pass_is_of_pixels(struct ir_stmt *block)
+{
+    return ir_block_walk(block, accesses_small, NULL);
+}
+
 static bool write_out_block(struct pass *pass, struct ir_stmt *block, int depth)
 {
     enum { FARTHEST = 200 };
@@ -33,7 +38,7 @@ static bool write_out_block(struct pass *pass, struct ir_stmt *block, int depth)
     for (struct ir_stmt *stmt = block; stmt && depth < FARTHEST; stmt = stmt->next) {
         bool inside = write_out_block(pass, stmt->body, depth + 1);
         inside |= write_out_block(pass, stmt->otherwise, depth + 1);
-        if (!inside && stmt->kind == IR_FOR && ir_block_walk(stmt->body, accesses_small, NULL))
+        if (!inside && stmt->kind == IR_FOR && pass_is_of_pixels(stmt->body))
             inside = pass_unroll_window(pass, stmt);
         changed |= inside;
     }

@@ -221,10 +221,49 @@ static struct ir_expr *rewrite(struct tabulator *tabulator, struct ir_expr *expr
     return joined(tabulator, expr);
 }
 
-/* What an index may be made of stays: a table's elements are none. */
+static bool is_no_quotient(struct ir_expr *expr, void *unused)
+{
+    (void)unused;
+    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET)
+        return ir_expr_walk(expr->symbol->value, is_no_quotient, NULL);
+    return expr->kind != IR_OPERATION || expr->operation != OP_FLOORDIV;
+}
+
+/* Whether it is an index, or a part of one, that no loop can go along, and that the innermost loop alone
+ * changes: `j * W // 230`. (Of remainders pass partition makes stretches.) */
+static bool is_place(const struct tabulator *tabulator, struct ir_expr *expr, struct axes *axes)
+{
+    return tabulator->only_functions && expr->kind == IR_OPERATION && expr->dtype == AKG_INT64 &&
+           !ir_expr_walk(expr, is_no_quotient, NULL) && tabulate_is_tabular(tabulator, expr, axes) &&
+           axes->count == 1 && tabulate_is_moderate(tabulator, axes);
+}
+
+static struct ir_expr *rewrite_index(struct tabulator *tabulator, struct ir_expr *expr)
+{
+    struct axes axes;
+
+    if (is_place(tabulator, expr, &axes))
+        return tabulate(tabulator, &axes, expr);
+    for (int k = 0; expr->kind == IR_OPERATION && k < expr->count; k++)
+        expr->operands[k] = rewrite_index(tabulator, expr->operands[k]);
+    return expr;
+}
+
+static bool rewrite_load(struct ir_expr *expr, void *tabulator)
+{
+    for (int k = 0; expr->kind == IR_LOAD && k < expr->access.buffer->rank; k++)
+        expr->access.indices[k] = rewrite_index(tabulator, expr->access.indices[k]);
+    return true;
+}
+
+/* What an index may be made of stays, but for quotients: a table's elements are none that loops go along. */
 static bool rewrite_value(struct ir_stmt *stmt, void *context)
 {
-    if (stmt->value && (stmt->kind != IR_LET || stmt->symbol->dtype != AKG_INT64))
+    if (stmt->value)
+        ir_expr_walk(stmt->value, rewrite_load, context);
+    if (stmt->kind == IR_LET && stmt->symbol->dtype == AKG_INT64)
+        pass_set_value(stmt, rewrite_index(context, stmt->value));
+    else if (stmt->value)
         pass_set_value(stmt, rewrite(context, stmt->value));
     return true;
 }
@@ -252,6 +291,23 @@ static void find_candidates(struct search *search, struct ir_expr *expr)
         find_candidates(search, expr->operands[k]);
 }
 
+/* An index. */
+static void find_places(struct search *search, struct ir_expr *expr)
+{
+    struct axes axes;
+
+    search->found |= is_place(search->tabulator, expr, &axes);
+    for (int k = 0; expr->kind == IR_OPERATION && k < expr->count && !search->found; k++)
+        find_places(search, expr->operands[k]);
+}
+
+static bool find_in_load(struct ir_expr *expr, void *search)
+{
+    for (int k = 0; expr->kind == IR_LOAD && k < expr->access.buffer->rank; k++)
+        find_places(search, expr->access.indices[k]);
+    return true;
+}
+
 static bool look_at(struct ir_stmt *stmt, void *context)
 {
     struct search *search = context;
@@ -259,7 +315,11 @@ static bool look_at(struct ir_stmt *stmt, void *context)
     if (stmt->kind == IR_ALLOCATE || stmt->kind == IR_ASSERT || stmt->kind == IR_WHILE ||
         stmt->kind == IR_BREAK || stmt->kind == IR_CONTINUE)
         return false;
-    if (stmt->value && (stmt->kind != IR_LET || stmt->symbol->dtype != AKG_INT64))
+    if (stmt->value)
+        ir_expr_walk(stmt->value, find_in_load, search);
+    if (stmt->kind == IR_LET && stmt->symbol->dtype == AKG_INT64)
+        find_places(search, stmt->value);
+    else if (stmt->value)
         find_candidates(search, stmt->value);
     return true;
 }
@@ -453,7 +513,7 @@ static bool try_nest_so(struct tabulator *tabulator, struct ir_stmt *loop, int f
     int around = tabulator->count, buffers = pass->kernel->buffers.count;
     struct vector_nest nest;
 
-    if (!find_nest(loop, first, &nest) ||
+    if (!find_nest(loop, first, &nest) || pass_is_of_pixels(body) || /* which are cut, for slim lanes */
         (tabulator->is_along && vector_may_go_along(&nest, &usual_options) != VECTOR_ALWAYS_ALONG))
         return false;
     enter(tabulator, &nest);

@@ -392,7 +392,7 @@ static bool unroll(struct pass *pass, struct ir_stmt *loop, struct ir_stmt *arou
 static bool is_slim(struct pass *pass, struct ir_stmt *loop, const struct dependences *dependences,
                     const struct dependence_loop *row)
 {
-    const struct vector_options options = {.target = pass->target};
+    const struct vector_options options = {.target = pass->target, .is_apart = true};
     const struct vector_loop *vectors = vector_build(pass->arena, loop, row, dependences, &options);
     struct vector_slim slim;
 

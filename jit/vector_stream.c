@@ -5,6 +5,7 @@
  * distance to the element of the next iteration, and the accesses that go along at a fixed distance (of a
  * stencil, say).
  */
+#include "pass.h"
 #include "vector_build.h"
 
 #include <stdlib.h>
@@ -429,19 +430,26 @@ static int epoch_of(const struct vector_builder *builder, const struct ir_buffer
     return count;
 }
 
-/* Whether a loop's variable goes over the axis, so that it is inside whatever the conditions are. */
+/* Whether a loop's variable, or that and a number, stays on the axis whatever the conditions are. */
 static bool goes_over(const struct vector_builder *builder, const struct ir_expr *index,
                       const struct ir_expr *extent)
 {
     const struct ir_stmt *lanes = vector_lanes(builder);
+    struct pass_affine place, end, length;
     if (index->kind == IR_INTEGER)
         return extent->kind == IR_INTEGER && index->integer >= 0 && index->integer < extent->integer;
-    if (index->kind != IR_SYMBOL || index->symbol->kind != IR_SYMBOL_LOOP)
+    if (!pass_affine_of(index, &place) || place.count != 1 || place.terms[0].coefficient != 1 ||
+        place.terms[0].symbol->kind != IR_SYMBOL_LOOP)
         return false;
-    const struct ir_stmt *loop =
-        lanes->symbol == index->symbol ? lanes : vector_loop_around(builder, index->symbol);
-    return loop && loop->step == 1 && loop->low->kind == IR_INTEGER && loop->low->integer >= 0 &&
-           ir_expr_equal(loop->high, extent);
+    const struct ir_symbol *variable = place.terms[0].symbol;
+    const struct ir_stmt *loop = lanes->symbol == variable ? lanes : vector_loop_around(builder, variable);
+    if (!loop)
+        return builder->options->is_apart;
+    return loop->step == 1 && loop->low->kind == IR_INTEGER && loop->low->integer >= 0 &&
+           loop->low->integer >= -place.constant && pass_affine_of(loop->high, &end) &&
+           pass_affine_of(extent, &length) && pass_affine_add(&end, 1, &place) &&
+           pass_affine_add(&end, -1, &length) && end.count == 1 && end.terms[0].symbol == variable &&
+           end.constant <= 0;
 }
 
 /* Whether an element of 8 or 16 bits is there in each iteration: to load it takes less than a mask, of which

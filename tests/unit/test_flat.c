@@ -51,6 +51,11 @@ static const char *const indices[] = {
     "b",
 };
 
+/* An index that takes three values one after the other. */
+#define HALVED                                                                                               \
+    "        p = %s\n        if p %% 2 == 0:\n            p = p // 2\n            if p < n and p >= 0:\n"    \
+    "                y[t] = x[p] + x[%s]\n        p = %s\n        if p > 3:\n            y[t] += 1.0\n"
+
 /* %s: an index, three times */
 static const char *const bodies[] = {
     "        y[t] = x[%s] + v[t] + x[%s] * x[%s]\n",
@@ -58,11 +63,10 @@ static const char *const bodies[] = {
     "        for k in range(W):\n            y[t] += x[%s] * m[min(max(%s, 0), H - 1), k] + x[%s]\n",
     "        s = 0.0\n        for k in range(r):\n            s += x[%s] + x[%s] * x[%s]\n        y[t] = s\n",
     "        if (%s) %% 2 == 0:\n            y[t] = x[%s]\n        else:\n            y[t] = x[%s]\n",
-    "        p = %s\n        if p %% 2 == 0:\n            p = p // 2\n            if p < n and p >= 0:\n"
-    "                y[t] = x[p] + x[%s]\n        p = %s\n        if p > 3:\n            y[t] += 1.0\n",
+    HALVED,
 };
 
-/* `loop`: of all between the outputs and the result; rows around it in every second one. */
+/* %s: how far the loop goes, and its body. */
 static const char program_form[] = "def k(x, m, r: int, q: int):\n"
                                    "    n = x.shape[0]\n"
                                    "    H, W = m.shape\n"
