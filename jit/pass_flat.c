@@ -22,7 +22,8 @@ enum {
     STATEMENTS = 60, /* of a nest, and of what becomes of it */
     NESTS = 4,       /* of a kernel */
     SMALL = 8,       /* constants up to this, if there is no other, are left to pass_digits */
-    ROW = 2,         /* elements: of an innermost loop at least */
+    ROW = 4,         /* elements of an innermost loop at least that stay with one quotient; */
+    PLACES = 2,      /* if there are remainders, which cost more, this many */
     DEEPEST = 64
 };
 
@@ -411,10 +412,10 @@ static struct ir_stmt *change_loop(struct flat *flat, struct ir_stmt *loop, int 
     if (least < 0)
         return loop;
     const struct product *row = &divisors.items[least];
+    bool has_both = divisors.has_quotient[least] && divisors.has_remainder[least];
     bool small = divisors.count == 1 && row->count == 0 && row->number <= SMALL;
     bool is_row = product_of(loop->high, &all) && divide(&all, row, &rest) && is_one(&rest);
-    if (!is_row &&
-        (small || (!is_innermost && !(divisors.has_quotient[least] && divisors.has_remainder[least]))))
+    if (!is_row && (small || (!is_innermost && !has_both)))
         return loop;
     flat->row = *row;
     flat->variable = loop->symbol;
@@ -426,7 +427,8 @@ static struct ir_stmt *change_loop(struct flat *flat, struct ir_stmt *loop, int 
         return loop;
     }
     if (is_innermost)
-        ask(flat, OP_GE, expression_of(flat, row), ROW);
+        ask(flat, OP_GE, expression_of(flat, row),
+            divisors.has_remainder[least] || divisors.count > 1 ? PLACES : ROW);
     return by_rows(flat, loop, depth);
 }
 
