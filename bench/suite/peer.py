@@ -25,7 +25,7 @@ def values_of(words):
         name, text = word.split("=", 1)
         match = re.fullmatch(r"(randn|rand)\(([\d,]+)\)(?::(\w+))?", text)
         if not match:
-            values[name] = float(text)
+            values[name] = int(text) if re.fullmatch(r"-?\d+", text) else float(text)
             continue
         shape = tuple(int(extent) for extent in match[2].split(","))
         if match[3] and match[3].startswith("int"):

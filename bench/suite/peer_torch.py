@@ -38,7 +38,7 @@ def tensors_of(values):
 
 def call_of(kernel, values):
     function = FUNCTIONS.get(kernel)
-    tensors = tensors_of(values)
+    tensors = function and tensors_of(values)
     return function and (lambda: function(torch, **tensors))
 
 
