@@ -63,12 +63,14 @@ static int64_t iterations(const struct ir_stmt *loop, int64_t longest, int64_t *
     return count <= longest ? count : -1;
 }
 
+enum { STATEMENTS = 400 /* of a loop with all that is written out */ };
+
 static bool count_block(struct size *size, const struct ir_stmt *block, int depth)
 {
     for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
         int64_t count = 1, value = 0;
         bool good = true;
-        if (depth > DEEPEST || ++size->statements > VECTOR_STATEMENTS || stmt->kind == IR_WHILE ||
+        if (depth > DEEPEST || ++size->statements > STATEMENTS || stmt->kind == IR_WHILE ||
             stmt->kind == IR_ASSERT)
             return false;
         if (stmt->kind == IR_FOR) {

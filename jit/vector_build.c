@@ -686,8 +686,13 @@ struct vector_loop *vector_build_any(struct arena *arena, const struct ir_stmt *
                                      const struct dependences *dependences,
                                      const struct vector_options *options)
 {
-    struct vector_builder builder = {
-        .arena = arena, .stmt = stmt, .options = options, .dependences = dependences, .mask = -1};
+    struct vector_memo memo = {NULL, NULL, false};
+    struct vector_builder builder = {.arena = arena,
+                                     .stmt = stmt,
+                                     .options = options,
+                                     .dependences = dependences,
+                                     .mask = -1,
+                                     .memo = &memo};
     if (vector_count_statements(stmt->body, VECTOR_STATEMENTS) > VECTOR_STATEMENTS ||
         vector_step_is_large(stmt))
         return NULL;

@@ -11,6 +11,13 @@ struct vector_scalar {
     int value;
 };
 
+/* The last answer to whether a loop stores into a buffer: bodies are long, and ask for each load. */
+struct vector_memo {
+    const struct ir_stmt *stmt;
+    const struct ir_buffer *buffer;
+    bool stores;
+};
+
 struct vector_builder {
     struct arena *arena;
     const struct ir_stmt *stmt; /* the loop */
@@ -32,6 +39,7 @@ struct vector_builder {
     bool wants_depth;         /* of a nest: the variable of its only depth is used as a number, */
     int depth;                /* statements and expressions inside each other */
     int number;               /* and that is this value; -1: it is not there */
+    struct vector_memo *memo; /* NULL: answers are not kept */
     bool refused;
 };
 

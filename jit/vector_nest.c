@@ -543,8 +543,14 @@ static struct vector_loop *build_nest(struct arena *arena, struct vector_nest *n
                                       const struct vector_options *options, bool *wants_depth)
 {
     const struct ir_stmt *stmt = nest->loops[nest->first];
-    struct vector_builder builder = {
-        .arena = arena, .stmt = stmt, .options = options, .mask = -1, .nest = nest, .number = -1};
+    struct vector_memo memo = {NULL, NULL, false};
+    struct vector_builder builder = {.arena = arena,
+                                     .stmt = stmt,
+                                     .options = options,
+                                     .mask = -1,
+                                     .nest = nest,
+                                     .number = -1,
+                                     .memo = &memo};
     if (vector_count_statements(stmt->body, VECTOR_STATEMENTS) > VECTOR_STATEMENTS ||
         !vector_bounds_stay(&builder))
         return NULL;

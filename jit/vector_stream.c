@@ -142,7 +142,12 @@ bool vector_is_moving(const struct vector_builder *builder, const struct ir_acce
 
 bool vector_stores_into(const struct vector_builder *builder, const struct ir_buffer *buffer)
 {
-    return ir_block_stores_to(builder->stmt->body, buffer);
+    struct vector_memo *memo = builder->memo;
+    if (!memo)
+        return ir_block_stores_to(builder->stmt->body, buffer);
+    if (memo->stmt != builder->stmt || memo->buffer != buffer)
+        *memo = (struct vector_memo){builder->stmt, buffer, ir_block_stores_to(builder->stmt->body, buffer)};
+    return memo->stores;
 }
 
 /* ---- accesses that go along together ------------------------------------------------------------ */
