@@ -54,7 +54,7 @@ static int sine(const struct real *real, bool is_cosine, int a)
                                                           0x1.6123cd05b1bd3p-33, -0x1.ae6454d4713d2p-26,
                                                           0x1.71de3a52a0af2p-19, -0x1.a01a01a014d6fp-13,
                                                           0x1.11111111110c8p-7)
-                                           : COEFFICIENTS(0x1.5dc8b6p-19, -0x1.9f70eep-13, 0x1.110edap-7));
+                                           : COEFFICIENTS(0x1.5dcb58p-19, -0x1.9f70eep-13, 0x1.110edap-7));
     return real_turned(real, real_clamped(real, result, -1, 1),
                        real_shift_left(real, shifted, real->wide ? 63 : 31));
 }
