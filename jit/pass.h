@@ -166,6 +166,9 @@ bool pass_promote_nest(struct pass *pass, const struct ir_stmt *const *around, i
  * iterations of the loop are independent. */
 bool pass_repeat_inside(struct pass *pass, struct ir_stmt *columns);
 
+/* pass_choose for one declaration of a variable. */
+bool pass_choose_value(struct pass *pass, struct ir_stmt *declaration);
+
 /* Elements of a buffer of few, 64 at most; 0: there are none, or more, or nobody knows yet. */
 int pass_few_elements(const struct ir_buffer *buffer);
 /* pass_scalars for the block of a loop. */

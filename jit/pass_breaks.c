@@ -4,9 +4,11 @@
  *
  *     for k = 0 to K: { if i + k >= L: break; ... }  ->  for k = 0 to min(K, L - i): ...
  *
- * Consumes loops that go upwards and begin with such a choice: of two sums that cannot wrap, over extents and
- * the variables of loops, whose difference goes up by one with the variable, so that it holds from some
- * iteration on. Before it nothing is run but what notes scalars, goes on with the next iteration, or breaks.
+ * Consumes loops that begin with such a choice, or end with one: of two sums that cannot wrap, over extents
+ * and the variables of loops, whose difference grows or falls by one with the variable, so that it holds
+ * from some iteration on, or at first or never. Before it nothing is run but what notes scalars, goes on with
+ * the next iteration, or breaks; or everything, if no iteration goes on without asking. `if a or b: break`
+ * are two of them, and so is `if not (c and d): break`; `if c: ... else: break` begins with one.
  */
 #include "pass.h"
 
@@ -43,20 +45,23 @@ static bool count_in(const struct ir_expr *expr, const struct ir_symbol *variabl
         return !__builtin_add_overflow(*count, other, count);
     if (expr->operation == OP_SUB)
         return !__builtin_sub_overflow(*count, other, count);
+    for (int k = 0; expr->operation == OP_MUL && k < 2; k++)
+        if (expr->operands[k]->kind == IR_INTEGER)
+            return !__builtin_mul_overflow(k ? *count : other, expr->operands[k]->integer, count);
     return *count == 0 && other == 0;
 }
 
-/* A copy, of which the variable is 0. */
-static struct ir_expr *at_zero(struct breaks *breaks, const struct ir_expr *expr,
-                               const struct ir_symbol *variable)
+/* A copy, of which the variable is that. */
+static struct ir_expr *at_place(struct breaks *breaks, const struct ir_expr *expr,
+                                const struct ir_symbol *variable, const struct ir_expr *place)
 {
     if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET)
-        return at_zero(breaks, expr->symbol->value, variable);
+        return at_place(breaks, expr->symbol->value, variable, place);
     if (expr->kind == IR_SYMBOL && expr->symbol == variable)
-        return ir_integer(breaks->pass->kernel, AKG_INT64, 0);
+        return pass_copy(breaks->pass, place);
     struct ir_expr *copy = pass_copy(breaks->pass, expr);
     for (int k = 0; copy->kind == IR_OPERATION && k < copy->count; k++)
-        copy->operands[k] = at_zero(breaks, expr->operands[k], variable);
+        copy->operands[k] = at_place(breaks, expr->operands[k], variable, place);
     return copy;
 }
 
@@ -69,11 +74,26 @@ static bool does_nothing(const struct ir_stmt *stmt)
            (stmt->body->kind == IR_BREAK || stmt->body->kind == IR_CONTINUE);
 }
 
-/* The condition is a >= b, or a > b, one way or the other: from b - a on, each without the variable. */
-static bool end_at(struct breaks *breaks, struct ir_stmt *loop, const struct ir_expr *condition)
+static struct ir_expr *combine(struct breaks *breaks, enum operation operation, struct ir_expr *a,
+                               struct ir_expr *b)
 {
-    struct ir_kernel *kernel = breaks->pass->kernel;
-    int64_t more, less;
+    return ir_operation(breaks->pass->kernel, operation, a, b, NULL);
+}
+
+static struct ir_expr *number(struct breaks *breaks, int64_t value)
+{
+    return ir_integer(breaks->pass->kernel, AKG_INT64, value);
+}
+
+/* Where a condition is asked: by each iteration before it does anything, by those that do something, or by
+ * each behind all else. */
+enum place { FIRST, SECOND, LAST };
+
+/* The condition is a >= b, or a > b, one way or the other. */
+static bool end_at(struct breaks *breaks, struct ir_stmt *loop, const struct ir_expr *condition,
+                   enum place place)
+{
+    int64_t more, less, step;
     int left = PARTS;
 
     if (condition->kind != IR_OPERATION || condition->operation < OP_LT || condition->operation > OP_GE)
@@ -82,32 +102,142 @@ static bool end_at(struct breaks *breaks, struct ir_stmt *loop, const struct ir_
     bool is_strict = condition->operation == OP_LT || condition->operation == OP_GT;
     const struct ir_expr *a = condition->operands[is_turned], *b = condition->operands[!is_turned];
     if (!count_in(a, loop->symbol, &left, &more) || !count_in(b, loop->symbol, &left, &less) ||
-        more != less + 1 || pass_bits_of(&breaks->around, a) > BITS ||
-        pass_bits_of(&breaks->around, b) > BITS)
+        __builtin_sub_overflow(more, less, &step) || (step != 1 && step != -1) ||
+        pass_bits_of(&breaks->around, a) > BITS || pass_bits_of(&breaks->around, b) > BITS)
         return false;
-    struct ir_expr *end = ir_operation(kernel, OP_SUB, at_zero(breaks, b, loop->symbol),
-                                       at_zero(breaks, a, loop->symbol), NULL);
+    if ((step > 0) != (loop->step > 0)) { /* it holds at first, or never */
+        struct ir_expr *holds = at_place(breaks, condition, loop->symbol, loop->low);
+        if (place != FIRST)
+            return false;
+        loop->high = ir_operation(breaks->pass->kernel, OP_SELECT, holds, pass_copy(breaks->pass, loop->low),
+                                  loop->high);
+        return true;
+    }
+    const struct ir_expr *zero = number(breaks, 0);
+    struct ir_expr *at[] = {at_place(breaks, a, loop->symbol, zero), at_place(breaks, b, loop->symbol, zero)};
+    struct ir_expr *end = combine(breaks, OP_SUB, at[step > 0], at[step < 0]);
     if (is_strict)
-        end = ir_operation(kernel, OP_ADD, end, ir_integer(kernel, AKG_INT64, 1), NULL);
-    loop->high = ir_operation(kernel, OP_MIN, loop->high, end, NULL);
+        end = combine(breaks, OP_ADD, end, number(breaks, step));
+    enum operation nearer = step > 0 ? OP_MIN : OP_MAX, farther = step > 0 ? OP_MAX : OP_MIN;
+    if (place == LAST) { /* the iteration that breaks is run, and the first one is in any case */
+        end = combine(breaks, farther, end, pass_copy(breaks->pass, loop->low));
+        end = combine(breaks, OP_ADD, end, number(breaks, step > 0 ? 1 : -1));
+    }
+    loop->high = combine(breaks, nearer, loop->high, end);
     return true;
+}
+
+/* ---- choices ------------------------------------------------------------------------------------------- */
+
+static struct ir_expr *negated(struct breaks *breaks, struct ir_expr *expr)
+{
+    static const enum operation opposite[] = {
+        [OP_LT] = OP_GE, [OP_GE] = OP_LT, [OP_GT] = OP_LE, [OP_LE] = OP_GT};
+    enum operation operation = expr->operation;
+
+    if (expr->kind != IR_OPERATION)
+        return combine(breaks, OP_NOT, expr, NULL);
+    if (operation == OP_NOT)
+        return expr->operands[0];
+    if (operation == OP_AND || operation == OP_OR)
+        return combine(breaks, operation == OP_AND ? OP_OR : OP_AND, negated(breaks, expr->operands[0]),
+                       negated(breaks, expr->operands[1]));
+    if ((operation == OP_LT || operation == OP_GE || operation == OP_GT || operation == OP_LE) &&
+        dtype_is_integer(expr->operands[0]->dtype)) /* of floats there is nan */
+        return combine(breaks, opposite[operation], expr->operands[0], expr->operands[1]);
+    return combine(breaks, OP_NOT, expr, NULL);
+}
+
+static bool is_break(const struct ir_stmt *block)
+{
+    return block && block->kind == IR_BREAK;
+}
+
+static void insert_behind(struct ir_stmt *stmt, struct ir_stmt *block)
+{
+    struct ir_stmt *last = block;
+
+    if (!block)
+        return;
+    while (last->next)
+        last = last->next;
+    last->next = stmt->next;
+    stmt->next = block;
+}
+
+/* Makes `if c: break`, with simple conditions, of what a loop begins with. */
+static void simplify_choice(struct breaks *breaks, struct ir_stmt *stmt)
+{
+    struct ir_stmt *body = stmt->body;
+
+    if (stmt->kind != IR_IF || !pass_is_pure(stmt->value) || (!is_break(body) && !is_break(stmt->otherwise)))
+        return;
+    if (!is_break(body)) {
+        pass_set_value(stmt, negated(breaks, stmt->value));
+        stmt->body = stmt->otherwise;
+        stmt->otherwise = body;
+    }
+    breaks->changed = true;
+    insert_behind(stmt, stmt->otherwise);
+    stmt->otherwise = NULL;
+    if (stmt->value->kind == IR_OPERATION && stmt->value->operation == OP_NOT)
+        pass_set_value(stmt, negated(breaks, stmt->value->operands[0]));
+    while (stmt->value->kind == IR_OPERATION && stmt->value->operation == OP_OR) {
+        struct ir_stmt *second = ir_stmt_new(breaks->pass->kernel, IR_IF, stmt->span);
+        pass_set_value(second, stmt->value->operands[1]);
+        second->body = ir_stmt_new(breaks->pass->kernel, IR_BREAK, stmt->body->span);
+        pass_set_value(stmt, stmt->value->operands[0]);
+        insert_behind(stmt, second);
+    }
 }
 
 static void end_early(struct breaks *breaks, struct ir_stmt *loop)
 {
-    for (struct ir_stmt *stmt = loop->body; stmt && does_nothing(stmt); stmt = stmt->next)
-        if (stmt->kind == IR_IF && stmt->body->kind == IR_BREAK && end_at(breaks, loop, stmt->value)) {
+    enum place place = FIRST;
+
+    for (struct ir_stmt *stmt = loop->body; stmt; stmt = stmt->next) {
+        simplify_choice(breaks, stmt);
+        if (!does_nothing(stmt))
+            return;
+        if (stmt->kind == IR_IF && is_break(stmt->body) && end_at(breaks, loop, stmt->value, place)) {
             pass_remove(stmt);
             breaks->changed = true;
         }
+        if (stmt->kind == IR_IF && !is_break(stmt->body))
+            place = SECOND;
+    }
+}
+
+/* A choice behind all else, which each iteration comes to. */
+static void end_late(struct breaks *breaks, struct ir_stmt *loop)
+{
+    struct ir_stmt **place = &loop->body;
+
+    if (!*place || loop->step < -1 || loop->step > 1)
+        return;
+    while ((*place)->next)
+        place = &(*place)->next;
+    struct ir_stmt *last = *place;
+    if (last->kind != IR_IF || !is_break(last->body) || last->otherwise || !pass_is_pure(last->value) ||
+        pass_is_removed(last))
+        return;
+    *place = NULL;
+    bool jumps = pass_jumps(loop->body);
+    *place = last;
+    if (!jumps && end_at(breaks, loop, last->value, LAST)) {
+        pass_remove(last);
+        breaks->changed = true;
+    }
 }
 
 static void visit_block(struct breaks *breaks, struct ir_stmt *block, int depth)
 {
     for (struct ir_stmt *stmt = block; stmt && depth < DEEPEST; stmt = stmt->next) {
         bool is_known = stmt->kind == IR_FOR && pass_ranges_know(&breaks->around, stmt);
-        if (is_known && stmt->step > 0)
+        if (is_known) {
             end_early(breaks, stmt);
+            end_late(breaks, stmt);
+        }
         visit_block(breaks, stmt->body, depth + 1);
         breaks->around.count -= is_known;
         visit_block(breaks, stmt->otherwise, depth + 1);

@@ -2,8 +2,8 @@
  * pass_choose.c: a variable that conditions change right behind its declaration is declared as what they
  * choose:
  *
- *     var c = abs(j - p); if c >= W { c = 2 * W - 2 - c }  ->  let c = select(abs(j - p) >= W, ..., abs(j -
- * p))
+ *     var c = abs(j - p); if c >= W { c = 2 * W - 2 - c }
+ *     let c = select(abs(j - p) >= W, ..., abs(j - p))
  *
  * Consumes any kernel. What is chosen from loads nothing, so both sides may be computed, and is small, for it
  * stands there once for each time the variable was used. Where nothing else changes it the variable becomes a
@@ -32,24 +32,43 @@ static bool is_unchanged(struct ir_stmt *stmt, void *symbol)
     return stmt->kind != IR_ASSIGN || stmt->symbol != symbol;
 }
 
-/* The value behind the condition and what the declaration says until then; NULL: it is no such condition. */
-static struct ir_expr *choice_of(struct pass *pass, const struct ir_stmt *declaration,
-                                 const struct ir_stmt *condition)
+/* What the symbol is behind the block, where it was what its note says; NULL: the block does more than to
+ * choose that. */
+static struct ir_expr *value_behind(struct pass *pass, const struct ir_stmt *block,
+                                    const struct ir_symbol *symbol, int depth)
 {
-    const struct ir_stmt *assign = condition ? condition->body : NULL;
-    struct ir_symbol *symbol = declaration->symbol;
-    if (!condition || condition->kind != IR_IF || condition->otherwise || !assign || assign->next ||
-        assign->kind != IR_ASSIGN || assign->symbol != symbol || !pass_is_pure(condition->value) ||
-        !pass_is_pure(assign->value))
+    enum { DEEPEST = 8 };
+    if (!block)
+        return pass_copy(pass, symbol->note);
+    if (block->next || depth > DEEPEST || !block->value || !pass_is_pure(block->value))
         return NULL;
-    symbol->note = declaration->value;
-    struct ir_expr *when = pass_copy(pass, condition->value), *then = pass_copy(pass, assign->value);
-    symbol->note = NULL;
-    struct ir_expr *choice = ir_operation(pass->kernel, OP_SELECT, when, then, declaration->value);
-    return is_small(choice) ? choice : NULL;
+    if (block->kind == IR_ASSIGN && block->symbol == symbol)
+        return pass_copy(pass, block->value);
+    if (block->kind != IR_IF)
+        return NULL;
+    struct ir_expr *then = value_behind(pass, block->body, symbol, depth + 1);
+    struct ir_expr *other = then ? value_behind(pass, block->otherwise, symbol, depth + 1) : NULL;
+    return other ? ir_operation(pass->kernel, OP_SELECT, pass_copy(pass, block->value), then, other) : NULL;
 }
 
-static bool choose(struct pass *pass, struct ir_stmt *declaration)
+/* The value behind the condition that stands right behind the declaration; NULL: there is none that does but
+ * choose it. */
+static struct ir_expr *choice_of(struct pass *pass, const struct ir_stmt *declaration,
+                                 struct ir_stmt *condition)
+{
+    struct ir_symbol *symbol = declaration->symbol;
+    if (!condition || condition->kind != IR_IF)
+        return NULL;
+    struct ir_stmt *behind = condition->next;
+    condition->next = NULL;
+    symbol->note = declaration->value;
+    struct ir_expr *choice = value_behind(pass, condition, symbol, 0);
+    symbol->note = NULL;
+    condition->next = behind;
+    return choice && is_small(choice) ? choice : NULL;
+}
+
+bool pass_choose_value(struct pass *pass, struct ir_stmt *declaration)
 {
     bool changed = false;
     struct ir_expr *choice;
@@ -71,7 +90,7 @@ static bool choose_block(struct pass *pass, struct ir_stmt *block)
 {
     bool changed = false;
     for (struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
-        changed |= stmt->kind == IR_VARIABLE && choose(pass, stmt);
+        changed |= stmt->kind == IR_VARIABLE && pass_choose_value(pass, stmt);
         changed |= choose_block(pass, stmt->body);
         changed |= choose_block(pass, stmt->otherwise);
     }

@@ -4,9 +4,10 @@
  *     var p = i - k                              let p = i - k
  *     if p % 2 == 0 { p = p // 2; ... x[p] }     if p % 2 == 0 { let p_1 = p // 2; ... x[p_1] }
  *
- * so that other passes look through them. Consumes any kernel. An assignment becomes a declaration where
- * nothing but conditions lies between it and that of its variable, and nobody behind the block it stands in
- * mentions the variable: what it gave then ends with the block.
+ * so that other passes look through them. What conditions right behind a declaration choose is its value
+ * (pass choose). Consumes any kernel. An assignment becomes a declaration where nothing but conditions lies
+ * between it and that of its variable, and nobody behind the block it stands in mentions the variable: what
+ * it gave then ends with the block.
  */
 #include "pass.h"
 
@@ -89,7 +90,9 @@ static void declare(struct values *values, struct ir_stmt *assignment)
 static bool name_values(struct values *values, struct ir_stmt *variable)
 {
     struct ir_stmt *assignment;
-    bool changed = false;
+    bool changed = pass_choose_value(values->pass, variable);
+    if (variable->kind != IR_VARIABLE)
+        return changed;
     values->symbol = variable->symbol;
     while ((assignment = find_assignment(values, variable->next, 0)) != NULL) {
         declare(values, assignment);

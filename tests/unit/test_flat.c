@@ -10,9 +10,9 @@
 #include "../../jit/x86_cpu.h"
 #include "api_support.h"
 #include "check.h"
+#include "outcome.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum { PROGRAMS = 600, CALLS = 6, ARGUMENTS = 4 };
 
@@ -104,51 +104,6 @@ static akg_tensor *filled(int rank, const int64_t *shape)
     return tensor;
 }
 
-/* What a call gives: a tensor, or a text. */
-struct outcome {
-    akg_tensor *output;
-    char *text;
-};
-
-static struct outcome call(const akg_module *module, akg_argument *arguments)
-{
-    struct outcome outcome = {NULL, NULL};
-    akg_diagnostics *diagnostics = NULL;
-    akg_status status = akg_kernel_call(akg_module_kernel_at(module, 0), arguments, ARGUMENTS, NULL,
-                                        &outcome.output, &diagnostics);
-    if (status != AKG_OK)
-        CHECK(akg_diagnostics_render(diagnostics, AKG_FORMAT_TEXT, &outcome.text) == AKG_OK);
-    akg_diagnostics_free(diagnostics);
-    return outcome;
-}
-
-static bool is_same(const struct outcome *a, const struct outcome *b)
-{
-    if (a->output && b->output)
-        return api_same_numbers(a->output, b->output);
-    return a->text && b->text && strcmp(a->text, b->text) == 0;
-}
-
-static void drop(struct outcome *outcome)
-{
-    akg_tensor_release(outcome->output);
-    akg_free(outcome->text);
-}
-
-static akg_module *compiled(const char *program, const jit_options *options)
-{
-    jit_source source = {.name = "flat.akg", .text = program, .length = strlen(program)};
-    akg_module *module = NULL;
-    akg_diagnostics *diagnostics = NULL;
-    char *text = NULL;
-    if (!CHECK(jit_compile(&source, options, &module, &diagnostics) == AKG_OK) &&
-        akg_diagnostics_render(diagnostics, AKG_FORMAT_TEXT, &text) == AKG_OK)
-        fprintf(stderr, "%s%s", text, program);
-    akg_free(text);
-    akg_diagnostics_free(diagnostics);
-    return module;
-}
-
 /* One call with sizes at random; `finished` counts those that gave a result. */
 static void check_call(const char *program, const akg_module *slow, const akg_module *const *fast, int count,
                        int *finished)
@@ -160,17 +115,17 @@ static void check_call(const char *program, const akg_module *slow, const akg_mo
     int64_t r = random_below(4) ? 1 + random_below(8) : ANY(divisors), q = ANY(divisors);
     akg_argument arguments[ARGUMENTS] = {api_tensor(NULL, x), api_tensor(NULL, m), api_int(NULL, r),
                                          api_int(NULL, q)};
-    struct outcome expected = call(slow, arguments);
+    struct outcome expected = outcome_of(slow, arguments, ARGUMENTS);
     *finished += expected.output != NULL;
     for (int k = 0; k < count; k++) {
-        struct outcome outcome = call(fast[k], arguments);
-        if (!CHECK(is_same(&outcome, &expected)))
+        struct outcome outcome = outcome_of(fast[k], arguments, ARGUMENTS);
+        if (!CHECK(outcome_is_same(&outcome, &expected)))
             fprintf(stderr, "n=%d H=%d W=%d r=%d q=%d\n%s%s%s", (int)n, (int)shape[0], (int)shape[1], (int)r,
                     (int)q, program, expected.text ? expected.text : "a result\n",
                     outcome.text ? outcome.text : "another result\n");
-        drop(&outcome);
+        outcome_drop(&outcome);
     }
-    drop(&expected);
+    outcome_drop(&expected);
     akg_tensor_release(x);
     akg_tensor_release(m);
 }
@@ -184,10 +139,10 @@ static int check_program(void)
     snprintf(body, sizeof body, ANY(bodies), ANY(indices), ANY(indices), ANY(indices));
     snprintf(program, sizeof program, program_form, ANY(bounds), body);
     jit_options options = {.backend = JIT_BACKEND_INTERPRETER, .cache = "off"};
-    akg_module *slow = compiled(program, &options);
+    akg_module *slow = outcome_module(program, &options);
     for (int target = X86_TARGET_NONE; target <= (int)x86_cpu_target(); target++) {
         jit_options vectors = {.target = x86_target_name((enum x86_target)target), .cache = "off"};
-        fast[count++] = compiled(program, &vectors);
+        fast[count++] = outcome_module(program, &vectors);
     }
     for (int k = 0; k < CALLS && slow && fast[0]; k++)
         check_call(program, slow, (const akg_module *const *)fast, count, &finished);

@@ -1,0 +1,127 @@
+/*
+ * test_breaks.c: loops that conditions break out of, against the interpreter: results to the bit, or the same
+ * message.
+ *
+ * Programs are put together at random: loops upwards and downwards, by one and by more, breaks that stand
+ * first, behind others, in the other branch and last, `not`, `and` and `or` of comparisons of sums. Numbers
+ * are small and whole, so that sums are exact.
+ */
+#include "../../include/akg.h"
+#include "../../jit/x86_cpu.h"
+#include "api_support.h"
+#include "check.h"
+#include "outcome.h"
+
+#include <stdio.h>
+
+enum { PROGRAMS = 500, CALLS = 5, ARGUMENTS = 2 };
+
+static const char *const ranges[] = {"6",     "K",         "1, K",      "0, 9, 3",      "i",       "i, N",
+                                     "-2, 5", "K, -1, -1", "i, -1, -1", "N - 1, i, -2", "i, i + K"};
+
+static const char *const conditions[] = {
+    "i + k >= N",        "i + k > N - 1", "N <= i + k",         "k > i",
+    "i - k < 0",         "k >= N",        "k < i - 3",          "i + 2 * k >= N",
+    "i + k + 1 >= N",    "k - i < 0 - 2", "i + k - K // 2 < 0", "2 * k > k + 4",
+    "i * 3 - 2 * i < k", "k % 3 == 2",    "x[i] > 2.0",
+};
+
+/* %1$s: a condition, %2$s: another one. */
+static const char *const bodies[] = {
+    "            if %1$s:\n                break\n            s += x[(i + k) % N]\n",
+    "            if not %1$s:\n                break\n            s += x[(i + k) % N]\n",
+    "            if %1$s or %2$s:\n                break\n            s += x[(i + k) % N] * 2.0\n",
+    "            if %1$s and %2$s:\n                break\n            s += x[(i + k) % N]\n",
+    "            if not (%1$s and %2$s):\n                break\n            s += 1.0\n",
+    "            if %1$s:\n                s += x[i]\n            else:\n                break\n            "
+    "s += 2.0\n",
+    "            if %1$s:\n                break\n            else:\n                s += x[i]\n            "
+    "s += 2.0\n",
+    "            s += x[(i + k) % N]\n            if %1$s:\n                break\n",
+    "            if %2$s:\n                continue\n            s += 1.0\n            if %1$s:\n            "
+    "    break\n",
+    "            if %2$s:\n                continue\n            if %1$s:\n                break\n           "
+    " s += x[i]\n",
+    "            s += 1.0\n            if %1$s or %2$s:\n                break\n            s += x[i]\n",
+    "            p = i + k\n            if %1$s:\n                break\n            if %2$s:\n              "
+    "  break\n"
+    "            s += x[p]\n",
+};
+
+static const char program_form[] = "def k(x, K: int):\n"
+                                   "    N = x.shape[0]\n"
+                                   "    y = output_tensor(x.shape, x.dtype)\n"
+                                   "    for i in range(N):\n"
+                                   "        s = 0.0\n"
+                                   "        for k in range(%s):\n"
+                                   "%s"
+                                   "        y[i] = s\n"
+                                   "    return y\n";
+
+static uint64_t state = 1913;
+
+static int random_below(int limit)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (int)((state >> 33) % (uint64_t)limit);
+}
+
+#define ANY(list) (list)[random_below((int)API_COUNT(list))]
+
+/* `finished` counts calls that gave a result. */
+static void check_call(const char *program, const akg_module *slow, const akg_module *const *fast, int count,
+                       int *finished)
+{
+    static const int64_t lengths[] = {0, 1, 2, 5, 16, 33, 70};
+    const int64_t n = ANY(lengths), window = random_below(12) - 1;
+    akg_tensor *x = NULL;
+    if (!CHECK(akg_tensor_create(AKG_FLOAT32, 1, &n, &x) == AKG_OK))
+        return;
+    for (int64_t k = 0; k < n; k++)
+        akg_tensor_set(x, &k, random_below(9) - 4);
+    akg_argument arguments[ARGUMENTS] = {api_tensor(NULL, x), api_int(NULL, window)};
+    struct outcome expected = outcome_of(slow, arguments, ARGUMENTS);
+    *finished += expected.output != NULL;
+    for (int k = 0; k < count; k++) {
+        struct outcome outcome = outcome_of(fast[k], arguments, ARGUMENTS);
+        if (!CHECK(outcome_is_same(&outcome, &expected)))
+            fprintf(stderr, "N=%d K=%d\n%s%s%s", (int)n, (int)window, program,
+                    expected.text ? expected.text : "a result\n",
+                    outcome.text ? outcome.text : "another result\n");
+        outcome_drop(&outcome);
+    }
+    outcome_drop(&expected);
+    akg_tensor_release(x);
+}
+
+static int check_program(void)
+{
+    char body[700], program[1200];
+    int finished = 0, count = 0;
+    akg_module *fast[X86_TARGET_AVX512 + 1] = {NULL};
+    snprintf(body, sizeof body, ANY(bodies), ANY(conditions), ANY(conditions));
+    snprintf(program, sizeof program, program_form, ANY(ranges), body);
+    jit_options options = {.backend = JIT_BACKEND_INTERPRETER, .cache = "off"};
+    akg_module *slow = outcome_module(program, &options);
+    for (int target = X86_TARGET_NONE; target <= (int)x86_cpu_target(); target++) {
+        jit_options vectors = {.target = x86_target_name((enum x86_target)target), .cache = "off"};
+        fast[count++] = outcome_module(program, &vectors);
+    }
+    for (int k = 0; k < CALLS && slow && fast[0]; k++)
+        check_call(program, slow, (const akg_module *const *)fast, count, &finished);
+    akg_module_release(slow);
+    for (int k = 0; k < count; k++)
+        akg_module_release(fast[k]);
+    return finished;
+}
+
+int main(void)
+{
+    int finished = 0;
+    for (size_t k = 0; k < PROGRAMS; k++)
+        if (check_takes(k))
+            finished += check_program();
+    CHECK(finished > 10);
+    printf("%d calls with a result\n", finished);
+    return check_done();
+}
