@@ -149,6 +149,8 @@ void pass_replace_loads(struct pass *pass, struct ir_stmt *stmt, struct pass_rep
 void pass_exchange_loops(struct ir_stmt *a, struct ir_stmt *b);
 /* The body in a loop with the header of another one, and a variable of its own. */
 struct ir_stmt *pass_new_loop(struct pass *pass, const struct ir_stmt *like, struct ir_stmt *body);
+/* A loop from 0 to `high` that is called like another one, with nothing in it yet. */
+struct ir_stmt *pass_count_to(struct pass *pass, const struct ir_stmt *like, struct ir_expr *high);
 /* A deep copy of statements that neither jump, assert nor loop without an end, with symbols of its own for
  * what they declare. Temporaries are those of the original: only one of the two may stay. */
 struct ir_stmt *pass_copy_block(struct pass *pass, const struct ir_stmt *block);

@@ -241,19 +241,6 @@ static struct ir_expr *multiples_below(struct pass *pass, const struct ir_expr *
     return combine(pass, OP_FLOORDIV, count, number(pass, divisor));
 }
 
-/* A loop over k from 0 on, with an empty body. */
-static struct ir_stmt *new_loop(struct pass *pass, const struct ir_stmt *like, struct ir_expr *count)
-{
-    struct ir_stmt *loop = ir_stmt_new(pass->kernel, IR_FOR, like->span);
-    loop->symbol = ir_symbol_new(pass->kernel, IR_SYMBOL_LOOP, like->symbol->name, AKG_INT64);
-    loop->symbol->label = like->symbol->label;
-    loop->symbol->span = like->symbol->span;
-    loop->low = number(pass, 0);
-    loop->high = count;
-    loop->step = 1;
-    return loop;
-}
-
 static struct ir_expr *element(struct pass *pass, const struct ir_stmt *loop, int64_t factor, int64_t more)
 {
     struct ir_expr *product =
@@ -266,7 +253,8 @@ static struct ir_stmt *count_steps(struct pass *pass, struct ir_stmt *old)
     int64_t low = old->low->integer;
     struct ir_expr *count =
         combine(pass, OP_ADD, pass_copy(pass, old->high), number(pass, old->step - 1 - low));
-    struct ir_stmt *loop = new_loop(pass, old, combine(pass, OP_FLOORDIV, count, number(pass, old->step)));
+    struct ir_stmt *loop =
+        pass_count_to(pass, old, combine(pass, OP_FLOORDIV, count, number(pass, old->step)));
     loop->body = copy_with(pass, old, element(pass, loop, old->step, low));
     return loop;
 }
@@ -295,7 +283,7 @@ static struct ir_stmt *by_multiples(struct pass *pass, struct ir_stmt *old, int6
     for (int64_t rest = 0; rest < divisor; rest++) {
         struct ir_stmt *loop = *place;
         if (!loop)
-            *place = loop = new_loop(pass, old, pass_copy(pass, count));
+            *place = loop = pass_count_to(pass, old, pass_copy(pass, count));
         *end_of(&loop->body) = copy_with(pass, old, element(pass, loop, divisor, rest));
         if (apart)
             place = &loop->next;

@@ -316,23 +316,11 @@ static bool rewrite_stmt(struct ir_stmt *stmt, void *context)
 /* ---- loops
  * ---------------------------------------------------------------------------------------------------- */
 
-static struct ir_stmt *new_loop(struct flat *flat, const struct ir_stmt *like, struct ir_expr *high)
-{
-    struct ir_stmt *loop = ir_stmt_new(flat->pass->kernel, IR_FOR, like->span);
-    loop->symbol = ir_symbol_new(flat->pass->kernel, IR_SYMBOL_LOOP, like->symbol->name, AKG_INT64);
-    loop->symbol->label = like->symbol->label ? like->symbol->label : like->symbol->name;
-    loop->symbol->span = like->symbol->span;
-    loop->low = number(flat, 0);
-    loop->high = high;
-    loop->step = 1;
-    return loop;
-}
-
 /* A loop over the elements of the row that `quotient` says, `count` of them. */
 static struct ir_stmt *loop_over_row(struct flat *flat, struct ir_stmt *old, struct ir_expr *quotient,
                                      struct ir_expr *count)
 {
-    struct ir_stmt *loop = new_loop(flat, old, count);
+    struct ir_stmt *loop = pass_count_to(flat->pass, old, count);
     flat->rest = loop->symbol;
     old->symbol->note = compose(flat, quotient);
     loop->body = pass_copy_block(flat->pass, old->body);
@@ -353,7 +341,7 @@ static struct ir_expr *not_negative(struct flat *flat, struct ir_expr *expr)
 
 static struct ir_stmt *loop_over_rows(struct flat *flat, struct ir_stmt *old, struct ir_expr *count)
 {
-    struct ir_stmt *loop = new_loop(flat, old, count);
+    struct ir_stmt *loop = pass_count_to(flat->pass, old, count);
     loop->body = loop_over_row(flat, old, use(flat, loop->symbol), expression_of(flat, &flat->row));
     return loop;
 }

@@ -536,6 +536,18 @@ struct ir_stmt *pass_new_loop(struct pass *pass, const struct ir_stmt *like, str
     return loop;
 }
 
+struct ir_stmt *pass_count_to(struct pass *pass, const struct ir_stmt *like, struct ir_expr *high)
+{
+    struct ir_stmt *loop = ir_stmt_new(pass->kernel, IR_FOR, like->span);
+    loop->symbol = ir_symbol_new(pass->kernel, IR_SYMBOL_LOOP, like->symbol->name, AKG_INT64);
+    loop->symbol->span = like->symbol->span;
+    loop->symbol->label = called(like->symbol);
+    loop->low = ir_integer(pass->kernel, AKG_INT64, 0);
+    loop->high = high;
+    loop->step = 1;
+    return loop;
+}
+
 static struct ir_stmt *copy_stmt(struct pass *pass, const struct ir_stmt *stmt)
 {
     struct ir_stmt *copy = ir_stmt_new(pass->kernel, stmt->kind, stmt->span);

@@ -6,6 +6,7 @@
 #define TESTS_UNIT_OUTCOME_H
 
 #include "../../include/akg.h"
+#include "../../jit/x86_cpu.h"
 #include "api_support.h"
 #include "check.h"
 
@@ -55,6 +56,49 @@ static inline akg_module *outcome_module(const char *program, const jit_options 
     akg_free(text);
     akg_diagnostics_free(diagnostics);
     return module;
+}
+
+/* A program for the interpreter, and compiled for each vector target that this processor has. */
+struct outcome_program {
+    const char *text;
+    akg_module *slow, *fast[X86_TARGET_AVX512 + 1];
+    int count;
+};
+
+static inline struct outcome_program outcome_compile(const char *text)
+{
+    struct outcome_program program = {.text = text};
+    jit_options options = {.backend = JIT_BACKEND_INTERPRETER, .cache = "off"};
+    program.slow = outcome_module(text, &options);
+    for (int target = X86_TARGET_NONE; program.slow && target <= (int)x86_cpu_target(); target++) {
+        jit_options vectors = {.target = x86_target_name((enum x86_target)target), .cache = "off"};
+        program.fast[program.count++] = outcome_module(text, &vectors);
+    }
+    return program;
+}
+
+static inline void outcome_release(struct outcome_program *program)
+{
+    akg_module_release(program->slow);
+    for (int k = 0; k < program->count; k++)
+        akg_module_release(program->fast[k]);
+}
+
+/* Whether the call gave a result; `about`: what is printed where one of the targets gives another outcome. */
+static inline bool outcome_check(const struct outcome_program *program, const akg_argument *arguments,
+                                 size_t count, const char *about)
+{
+    struct outcome expected = outcome_of(program->slow, arguments, count);
+    bool finished = expected.output != NULL;
+    for (int k = 0; k < program->count && program->fast[k]; k++) {
+        struct outcome outcome = outcome_of(program->fast[k], arguments, count);
+        if (!CHECK(outcome_is_same(&outcome, &expected)))
+            fprintf(stderr, "%s\n%s%s%s", about, program->text, expected.text ? expected.text : "a result\n",
+                    outcome.text ? outcome.text : "another result\n");
+        outcome_drop(&outcome);
+    }
+    outcome_drop(&expected);
+    return finished;
 }
 
 #endif
