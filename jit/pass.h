@@ -137,6 +137,9 @@ void pass_rename(struct ir_stmt *block, struct ir_symbol *from, struct ir_symbol
  * function gets whole expressions, not those inside. */
 typedef struct ir_expr *pass_rewriter(struct pass *pass, struct ir_expr *expr, void *context);
 void pass_rewrite(struct pass *pass, struct ir_stmt *stmt, pass_rewriter *rewrite, void *context);
+/* Likewise, but the function gets each operation, those inside first, in indices too; what it gives has the
+ * operation's place in the text. */
+void pass_rewrite_operations(struct pass *pass, struct ir_stmt *stmt, pass_rewriter *rewrite, void *context);
 /* The scalars that loads of a buffer become: `symbol_of` says which; NULL: it stays a load. */
 struct pass_replacement {
     const struct ir_buffer *buffer;

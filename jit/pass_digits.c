@@ -114,24 +114,15 @@ struct ir_expr *pass_quotient(struct pass *pass, struct ir_expr *expr)
     return is_quotient ? combine(pass, OP_ADD, part_of(pass, &affine, divisor, true), rest) : rest;
 }
 
-static struct ir_expr *rewrite(struct pass *pass, struct ir_expr *expr, void *context)
+static struct ir_expr *take_apart(struct pass *pass, struct ir_expr *expr, void *context)
 {
-    if (expr->kind == IR_LOAD)
-        for (int axis = 0; axis < expr->access.buffer->rank; axis++)
-            expr->access.indices[axis] = rewrite(pass, expr->access.indices[axis], context);
-    if (expr->kind != IR_OPERATION)
-        return expr;
-    for (int k = 0; k < expr->count; k++)
-        expr->operands[k] = rewrite(pass, expr->operands[k], context);
-    struct ir_expr *result = is_division(expr) ? pass_quotient(pass, expr) : expr;
-    if (result != expr)
-        result->span = expr->span;
-    return result;
+    (void)context;
+    return is_division(expr) ? pass_quotient(pass, expr) : expr;
 }
 
 static bool rewrite_stmt(struct ir_stmt *stmt, void *context)
 {
-    pass_rewrite(context, stmt, rewrite, NULL);
+    pass_rewrite_operations(context, stmt, take_apart, NULL);
     return true;
 }
 

@@ -146,9 +146,8 @@ static bool ends_of_symbol(struct asker *asker, const struct ir_expr *expr, stru
     case IR_SYMBOL_LET:
         return symbol->value && ends_of(asker, symbol->value, out);
     default:
-        for (int k = 0; k < asker->depth; k++)
-            if (asker->loops[k]->symbol ==
-                symbol) /* outside of the loop itself: what is in it cannot name it */
+        for (int k = 0; k < asker->depth; k++) /* its bounds cannot name the loop's own variable */
+            if (asker->loops[k]->symbol == symbol)
                 return ends_of_loop(asker, asker->loops[k], out);
         return false;
     }

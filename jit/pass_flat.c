@@ -152,8 +152,7 @@ static void ask_of_product(struct flat *flat, const struct product *product)
     flat->refused |= count > 3 || (count > 1 && product->number >= 1LL << BITS / count);
 }
 
-/* ---- which divisors
- * ---------------------------------------------------------------------------------------- */
+/* ---- which divisors --------------------------------------------------------------------------- */
 
 struct divisors {
     const struct ir_symbol *variable;
@@ -224,8 +223,7 @@ static int least_divisor(const struct divisors *divisors)
     return -1;
 }
 
-/* ---- what becomes of quotients
- * ------------------------------------------------------------------------------ */
+/* ---- what becomes of quotients ----------------------------------------------------------------- */
 
 /* row * quotient + rest */
 static struct ir_expr *compose(struct flat *flat, struct ir_expr *quotient)
@@ -266,11 +264,13 @@ static struct ir_expr *divide_by(struct flat *flat, enum operation operation, st
     return combine(flat, operation, a, by);
 }
 
-static struct ir_expr *take_apart(struct flat *flat, struct ir_expr *expr)
+static struct ir_expr *take_apart(struct pass *pass, struct ir_expr *expr, void *context)
 {
+    struct flat *flat = context;
     struct product divisor, more;
-    if (!is_product_of_call(expr->operands[1]) || !product_of(expr->operands[1], &divisor) ||
-        !divide(&divisor, &flat->row, &more))
+    (void)pass;
+    if (!divides(expr) || !is_product_of_call(expr->operands[1]) ||
+        !product_of(expr->operands[1], &divisor) || !divide(&divisor, &flat->row, &more))
         return expr;
     if (!flat->rest) { /* there is but one row, of all iterations */
         const struct ir_expr *divided = value_of(expr->operands[0]);
@@ -289,32 +289,15 @@ static struct ir_expr *take_apart(struct flat *flat, struct ir_expr *expr)
     return compose(flat, divide_by(flat, OP_MOD, quotient, &more));
 }
 
-static struct ir_expr *rewrite(struct pass *pass, struct ir_expr *expr, void *context)
-{
-    struct flat *flat = context;
-    if (expr->kind == IR_LOAD)
-        for (int axis = 0; axis < expr->access.buffer->rank; axis++)
-            expr->access.indices[axis] = rewrite(pass, expr->access.indices[axis], context);
-    if (expr->kind != IR_OPERATION)
-        return expr;
-    for (int k = 0; k < expr->count; k++)
-        expr->operands[k] = rewrite(pass, expr->operands[k], context);
-    struct ir_expr *result = divides(expr) ? take_apart(flat, expr) : expr;
-    if (result != expr)
-        result->span = expr->span;
-    return result;
-}
-
 static bool rewrite_stmt(struct ir_stmt *stmt, void *context)
 {
     struct flat *flat = context;
-    pass_rewrite(flat->pass, stmt, rewrite, flat);
+    pass_rewrite_operations(flat->pass, stmt, take_apart, flat);
     flat->statements++;
     return true;
 }
 
-/* ---- loops
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- loops ------------------------------------------------------------------------------------- */
 
 /* A loop over the elements of the row that `quotient` says, `count` of them. */
 static struct ir_stmt *loop_over_row(struct flat *flat, struct ir_stmt *old, struct ir_expr *quotient,
@@ -443,8 +426,7 @@ static void change_block(struct flat *flat, struct ir_stmt **block, int depth)
     }
 }
 
-/* ---- the walk
- * -------------------------------------------------------------------------------------------------- */
+/* ---- the walk ---------------------------------------------------------------------------------- */
 
 static bool has_divisor(struct ir_expr *expr, void *context)
 {

@@ -457,6 +457,34 @@ void pass_rewrite(struct pass *pass, struct ir_stmt *stmt, pass_rewriter *rewrit
         pass_set_value(stmt, rewrite(pass, stmt->value, context));
 }
 
+struct operation_rewriter {
+    pass_rewriter *rewrite;
+    void *context;
+};
+
+static struct ir_expr *rewrite_inside(struct pass *pass, struct ir_expr *expr, void *context)
+{
+    const struct operation_rewriter *rewriter = context;
+
+    for (int axis = 0; expr->kind == IR_LOAD && axis < expr->access.buffer->rank; axis++)
+        expr->access.indices[axis] = rewrite_inside(pass, expr->access.indices[axis], context);
+    if (expr->kind != IR_OPERATION)
+        return expr;
+    for (int k = 0; k < expr->count; k++)
+        expr->operands[k] = rewrite_inside(pass, expr->operands[k], context);
+    struct ir_expr *result = rewriter->rewrite(pass, expr, rewriter->context);
+    if (result != expr)
+        result->span = expr->span;
+    return result;
+}
+
+void pass_rewrite_operations(struct pass *pass, struct ir_stmt *stmt, pass_rewriter *rewrite, void *context)
+{
+    struct operation_rewriter rewriter = {rewrite, context};
+
+    pass_rewrite(pass, stmt, rewrite_inside, &rewriter);
+}
+
 static struct ir_expr *replace_loads(struct pass *pass, struct ir_expr *expr, void *context)
 {
     const struct pass_replacement *replacement = context;

@@ -13,7 +13,8 @@
  * In other loops inside of loops only functions go into tables, such as the cosine of a window's place in
  * `y[i, j] = x[i + j] * (0.5 - 0.5 * cos(j * step))`, which each row would compute again; there also those of
  * the elements of inputs that such a loop goes over, `rsqrt(variance[j] + 1e-5)`, quotients, and elements
- * that lie apart along it, `bias[j, 2]` of `bias: T[N, 4]`.
+ * that lie apart along it, `bias[j, 2]` of `bias: T[N, 4]`; and quotients that are indices or parts of them,
+ * `x[r, j * W // 230]`. Nests that access nothing but bytes and such are left to be cut (pass pixels).
  *
  * Tables that grow with several loops, and more than tensors do, have at most 256 MiB: a call that wants more
  * takes the nest as it was, where what stands around it may stand there twice; else it has them all the same.
