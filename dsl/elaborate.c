@@ -360,6 +360,7 @@ static struct value elaborate_scalar_parameter(struct elaborator *e, int index,
         akg_dtype dtype = given.kind == DSL_INT ? AKG_INT64 : given.kind == DSL_BOOL ? AKG_BOOL : AKG_FLOAT64;
         row.attribute = ir_symbol_new(e->kernel, IR_SYMBOL_ATTRIBUTE, parameter->name, dtype);
         row.attribute->span = parameter->span;
+        row.attribute->bits = given.kind == DSL_INT ? given.bits : 0;
         e->attribute_parameter[row.attribute->index] = index;
         value = value_of(given.kind == DSL_INT    ? VALUE_INT
                          : given.kind == DSL_BOOL ? VALUE_SCALAR

@@ -61,12 +61,16 @@ enum ir_symbol_kind {
     IR_SYMBOL_VARIABLE   /* scalar that is assigned again (IR_VARIABLE, IR_ASSIGN) */
 };
 
+enum { IR_SMALL_BITS = 16, IR_NEAR_BITS = 31 };
+
 struct ir_symbol {
     const char *name;
     const char *label; /* what the program calls it, for messages; NULL: the name */
     enum ir_symbol_kind kind;
     akg_dtype dtype;
-    int index;                /* DIM: number among the dims; ATTRIBUTE: number among the scalars */
+    int index; /* DIM: number among the dims; ATTRIBUTE: number among the scalars */
+    int bits;  /* ATTRIBUTE of int64: the kernel is for calls in which ir_near_bits gives that for it; 0: any
+                */
     struct ir_buffer *buffer; /* DIM: the input it is read from */
     int axis;                 /* DIM: and the axis of it */
     struct ir_expr *value;    /* LET: its value, for analyses */
@@ -75,6 +79,15 @@ struct ir_symbol {
     int weight; /* LET: nodes that it stands for, names written out (passes_names.c) */
     void *note; /* scratch of the pass that runs; NULL between passes */
 };
+
+/* Calls are told apart by how large integers are: a kernel for small ones can move sums of these about, which
+ * do not wrap. Gives the power of two that the magnitude is below, of a few; 0: it is larger. */
+static inline int ir_near_bits(int64_t value)
+{
+    if (value > -((int64_t)1 << IR_SMALL_BITS) && value < (int64_t)1 << IR_SMALL_BITS)
+        return IR_SMALL_BITS;
+    return value > -((int64_t)1 << IR_NEAR_BITS) && value < (int64_t)1 << IR_NEAR_BITS ? IR_NEAR_BITS : 0;
+}
 
 enum ir_role {
     IR_INPUT,    /* read only */

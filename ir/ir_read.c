@@ -326,9 +326,10 @@ static void read_attribute(struct ir_reader *reader)
 
     ir_reader_expect(reader, ":");
     akg_dtype dtype = ir_reader_dtype(reader);
+    int bits = ir_reader_accept(reader, "below") ? ir_reader_small(reader) : 0;
     struct span span = ir_reader_span(reader);
     if (!reader->failed)
-        new_symbol(reader, IR_SYMBOL_ATTRIBUTE, name, dtype, span);
+        new_symbol(reader, IR_SYMBOL_ATTRIBUTE, name, dtype, span)->bits = bits;
 }
 
 /* The rest of `name` or `name = other`: what that stands for. */

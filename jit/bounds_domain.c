@@ -246,8 +246,8 @@ static bool keep_derived(struct context *context, const struct context_loop *loo
 {
     int facts = context->prover.facts.count;
 
-    if (constraint->goal)
-        return keep(domain, constraint);
+    if (constraint->goal) /* i + 2 - max(0, i - 2) >= M is met with both operands */
+        return keep_split(context, domain, constraint, 0);
     context->prover.facts.count = loop->facts;
     bool holds = prover_prove(&context->prover, &constraint->form) && !context->prover.assumed;
     context->prover.facts.count = facts;

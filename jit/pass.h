@@ -79,6 +79,8 @@ bool pass_affine_of(const struct ir_expr *expr, struct pass_affine *out);
 /* a + factor * b */
 bool pass_affine_add(struct pass_affine *a, int64_t factor, const struct pass_affine *b);
 int64_t pass_affine_coefficient(const struct pass_affine *affine, const struct ir_symbol *symbol);
+/* The sum as an expression: what is added first, then what is taken off. */
+struct ir_expr *pass_sum(struct pass *pass, const struct pass_affine *sum);
 
 /* By how much the expression grows with each iteration of a loop, whatever the other factors of its terms
  * are; false: nobody knows. Looks into LETs. */
@@ -147,6 +149,26 @@ struct pass_replacement {
     void *context;
 };
 void pass_replace_loads(struct pass *pass, struct ir_stmt *stmt, struct pass_replacement *replacement);
+
+/* ---- pass_indices.c: names ------------------------------------------------------------------------ */
+
+enum { PASS_NAMES = 16 };
+
+/* LETs of what is the same all through the call, for the beginning of the kernel. */
+struct pass_names {
+    struct pass *pass;
+    struct ir_stmt *lets[PASS_NAMES];
+    int count;
+    bool changed;
+};
+
+/* The parts of an int64 that are no sums, are the same all through the call, and have no constant value, get
+ * names. */
+struct ir_expr *pass_give_names(struct pass_names *names, struct ir_expr *expr);
+/* There they stand. */
+void pass_put_names(struct pass_names *names);
+
+/* ---- changes -------------------------------------------------------------------------------------- */
 
 /* Two loops of a nest with nothing between them change places. */
 void pass_exchange_loops(struct ir_stmt *a, struct ir_stmt *b);

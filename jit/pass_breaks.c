@@ -20,6 +20,34 @@ struct breaks {
     bool changed;
 };
 
+/* Bits of a sum or product, and whether there are attributes in it: of extents alone, none wraps. `left`: as
+ * below. */
+static int bits_with_attributes(const struct ir_expr *expr, int *left, bool *found)
+{
+    enum { EXTENT = 40, SMALL = 6, WIDE = 64 };
+    if (--*left < 0)
+        return WIDE;
+    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET && expr->symbol->value)
+        return bits_with_attributes(expr->symbol->value, left, found);
+    if (expr->kind == IR_INTEGER)
+        return expr->integer > -(1 << SMALL) && expr->integer < 1 << SMALL ? SMALL : EXTENT;
+    if (expr->kind != IR_OPERATION) {
+        bool is_attribute = expr->kind == IR_SYMBOL && expr->symbol->bits;
+        *found |= is_attribute;
+        return is_attribute ? expr->symbol->bits : EXTENT;
+    }
+    int a = bits_with_attributes(expr->operands[0], left, found);
+    int b = expr->count > 1 ? bits_with_attributes(expr->operands[1], left, found) : 0;
+    return expr->operation == OP_MUL ? a + b : (a > b ? a : b) + 1;
+}
+
+static bool may_wrap(const struct ir_expr *product, int *left)
+{
+    enum { MOST = 62 };
+    bool found = false;
+    return bits_with_attributes(product, left, &found) > MOST && found;
+}
+
 /* How often the variable is in a sum, all else of which is the same in each iteration of its loop; false: it
  * is no such sum. `left`: parts that may still be looked at, for notes may be made of each other. */
 static bool count_in(const struct ir_expr *expr, const struct ir_symbol *variable, int *left, int64_t *count)
@@ -33,7 +61,8 @@ static bool count_in(const struct ir_expr *expr, const struct ir_symbol *variabl
         return count_in(expr->symbol->value, variable, left, count);
     if (expr->kind == IR_SYMBOL) {
         *count = expr->symbol == variable;
-        return expr->symbol->kind == IR_SYMBOL_DIM || expr->symbol->kind == IR_SYMBOL_LOOP;
+        return expr->symbol->kind == IR_SYMBOL_DIM || expr->symbol->kind == IR_SYMBOL_LOOP ||
+               expr->symbol->bits;
     }
     if (expr->kind == IR_INTEGER)
         return true;
@@ -48,7 +77,7 @@ static bool count_in(const struct ir_expr *expr, const struct ir_symbol *variabl
     for (int k = 0; expr->operation == OP_MUL && k < 2; k++)
         if (expr->operands[k]->kind == IR_INTEGER)
             return !__builtin_mul_overflow(k ? *count : other, expr->operands[k]->integer, count);
-    return *count == 0 && other == 0;
+    return *count == 0 && other == 0 && !may_wrap(expr, left);
 }
 
 /* A copy, of which the variable is that. */

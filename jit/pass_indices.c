@@ -10,7 +10,7 @@
  */
 #include "pass.h"
 
-enum { MOST_LEAVES = 8, MOST_NAMES = 16, VISITS = 200 };
+enum { MOST_LEAVES = 8, VISITS = 200 };
 
 /* Looks at no more than `left` nodes: names that are made of each other stand for many. */
 static int leaves_within(const struct ir_expr *expr, int *left)
@@ -44,13 +44,6 @@ static int leaves_of(const struct ir_expr *expr)
     return leaves_within(expr, &left);
 }
 
-struct writer {
-    struct pass *pass;
-    struct ir_stmt *names[MOST_NAMES]; /* LETs for the beginning of the kernel */
-    int name_count;
-    bool changed;
-};
-
 /* ---- what is the same all through the call ---------------------------------------------------------- */
 
 static bool is_sum(const struct ir_expr *expr)
@@ -60,62 +53,70 @@ static bool is_sum(const struct ir_expr *expr)
 }
 
 /* A use of the scalar that has the value of the expression; NULL: there are too many. */
-static struct ir_expr *name_of(struct writer *writer, struct ir_expr *expr)
+static struct ir_expr *name_of(struct pass_names *names, struct ir_expr *expr)
 {
     struct ir_stmt *let = NULL;
 
-    for (int k = 0; k < writer->name_count && !let; k++)
-        if (ir_expr_equal(writer->names[k]->value, expr))
-            let = writer->names[k];
+    for (int k = 0; k < names->count && !let; k++)
+        if (ir_expr_equal(names->lets[k]->value, expr))
+            let = names->lets[k];
     if (!let) {
-        if (writer->name_count == MOST_NAMES)
+        if (names->count == PASS_NAMES)
             return NULL;
-        let = pass_declare(writer->pass, IR_SYMBOL_LET, "same", expr, expr->span);
-        writer->names[writer->name_count++] = let;
+        let = pass_declare(names->pass, IR_SYMBOL_LET, "same", expr, expr->span);
+        names->lets[names->count++] = let;
     }
-    struct ir_expr *use = ir_symbol_use(writer->pass->kernel, let->symbol);
+    struct ir_expr *use = ir_symbol_use(names->pass->kernel, let->symbol);
     use->span = expr->span;
     return use;
 }
 
-/* The terms of a sum that are none, and have no constant value, get names. */
-static struct ir_expr *give_names(struct writer *writer, struct ir_expr *expr)
+struct ir_expr *pass_give_names(struct pass_names *names, struct ir_expr *expr)
 {
     struct ir_expr *use;
 
     if (expr->kind != IR_OPERATION || expr->dtype != AKG_INT64)
         return expr;
     if (!is_sum(expr) && pass_is_of_call(expr)) {
-        use = name_of(writer, expr);
-        writer->changed |= use != NULL;
+        use = name_of(names, expr);
+        names->changed |= use != NULL;
         return use ? use : expr;
     }
     for (int k = 0; k < expr->count; k++)
-        expr->operands[k] = give_names(writer, expr->operands[k]);
+        expr->operands[k] = pass_give_names(names, expr->operands[k]);
     return expr;
+}
+
+void pass_put_names(struct pass_names *names)
+{
+    while (names->count > 0) {
+        struct ir_stmt *let = names->lets[--names->count];
+        let->next = names->pass->kernel->body;
+        names->pass->kernel->body = let;
+    }
 }
 
 /* ---- sums ------------------------------------------------------------------------------------------- */
 
-static struct ir_expr *write_out(struct writer *writer, struct ir_expr *expr)
+static struct ir_expr *write_out(struct pass_names *names, struct ir_expr *expr)
 {
     if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET &&
         leaves_of(expr->symbol->value) <= MOST_LEAVES) {
-        writer->changed = true;
-        return write_out(writer, pass_copy(writer->pass, expr->symbol->value));
+        names->changed = true;
+        return write_out(names, pass_copy(names->pass, expr->symbol->value));
     }
     for (int k = 0; expr->kind == IR_OPERATION && k < expr->count; k++)
-        expr->operands[k] = write_out(writer, expr->operands[k]);
+        expr->operands[k] = write_out(names, expr->operands[k]);
     return expr;
 }
 
-static void write_indices(struct writer *writer, struct ir_access *access)
+static void write_indices(struct pass_names *names, struct ir_access *access)
 {
     for (int axis = 0; axis < access->buffer->rank; axis++)
         if (leaves_of(access->indices[axis]) <= MOST_LEAVES)
-            access->indices[axis] = write_out(writer, access->indices[axis]);
+            access->indices[axis] = write_out(names, access->indices[axis]);
     for (int axis = 0; axis < access->buffer->rank; axis++)
-        access->indices[axis] = give_names(writer, access->indices[axis]);
+        access->indices[axis] = pass_give_names(names, access->indices[axis]);
 }
 
 static bool see_expr(struct ir_expr *expr, void *context)
@@ -124,14 +125,14 @@ static bool see_expr(struct ir_expr *expr, void *context)
         write_indices(context, &expr->access);
     if (expr->kind == IR_OPERATION && operation_table[expr->operation].rule == RULE_COMPARE)
         for (int k = 0; k < expr->count; k++)
-            expr->operands[k] = give_names(context, expr->operands[k]);
+            expr->operands[k] = pass_give_names(context, expr->operands[k]);
     return true;
 }
 
 static bool see_stmt(struct ir_stmt *stmt, void *context)
 {
     if (stmt->kind == IR_LET && is_sum(stmt->value))
-        pass_set_value(stmt, give_names(context, stmt->value));
+        pass_set_value(stmt, pass_give_names(context, stmt->value));
     if (stmt->kind == IR_STORE)
         write_indices(context, &stmt->access);
     ir_stmt_expressions(stmt, see_expr, context);
@@ -218,32 +219,28 @@ static struct ir_stmt *loop_behind_names(struct ir_stmt *body)
 
 static bool pick_rows(struct ir_stmt *stmt, void *context)
 {
-    struct writer *writer = context;
+    struct pass_names *names = context;
     struct ir_stmt *inner = stmt->kind == IR_FOR ? loop_behind_names(stmt->body) : NULL;
 
     for (struct ir_stmt *let = inner ? stmt->body : NULL; let && let != inner; let = let->next) {
-        struct element element = {writer->pass, let->symbol};
+        struct element element = {names->pass, let->symbol};
         if (!is_element(let->value) || !ir_block_walk(let->next, only_picks, let->symbol))
             continue;
         ir_block_walk(let->next, put_into_store, &element);
         ir_block_expressions(let->next, put_into_load, &element);
         pass_remove(let); /* or pass_forward would bring it back */
-        writer->changed = true;
+        names->changed = true;
     }
     return true;
 }
 
 bool pass_indices(struct pass *pass)
 {
-    struct writer writer = {.pass = pass};
+    struct pass_names names = {.pass = pass};
 
-    ir_block_walk(pass->kernel->body, pick_rows, &writer);
+    ir_block_walk(pass->kernel->body, pick_rows, &names);
     pass_sweep(&pass->kernel->body);
-    ir_block_walk(pass->kernel->body, see_stmt, &writer);
-    while (writer.name_count > 0) {
-        struct ir_stmt *let = writer.names[--writer.name_count];
-        let->next = pass->kernel->body;
-        pass->kernel->body = let;
-    }
-    return writer.changed;
+    ir_block_walk(pass->kernel->body, see_stmt, &names);
+    pass_put_names(&names);
+    return names.changed;
 }

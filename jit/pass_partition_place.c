@@ -5,8 +5,9 @@
  * Consumes comparisons, min, max and remainders of sums (pass_affine) of the loop's variable and what is the
  * same in all its iterations; for == and remainders, the variable's factor is 1 or -1. Of less with a factor,
  * 2 * j + s < W, the place is a quotient, (W - s) / 2 rounded up. Sums of dims and of variables of loops that
- * begin near 0 are far from the ends of int64, and are compared as integers; what holds attributes or values
- * out of memory may be anything, and is only known to be equal to itself. Nothing is changed here.
+ * begin near 0, and of attributes that are small, are far from the ends of int64, and are compared as
+ * integers; what holds other attributes or values out of memory may be anything, and is only known to be
+ * equal to itself. Nothing is changed here.
  */
 #include "pass_partition.h"
 
@@ -43,7 +44,7 @@ static bool is_near_symbol(const struct partition *partition, const struct ir_sy
 {
     int loop = symbol->kind == IR_SYMBOL_LOOP ? loop_of(partition, symbol) : -1;
 
-    return symbol->kind == IR_SYMBOL_DIM || (loop >= 0 && partition->near_zero[loop]);
+    return symbol->kind == IR_SYMBOL_DIM || symbol->bits > 0 || (loop >= 0 && partition->near_zero[loop]);
 }
 
 bool partition_is_near(const struct partition *partition, const struct pass_affine *sum)
@@ -291,31 +292,10 @@ bool partition_has_few_iterations(const struct partition *partition, const struc
     return false;
 }
 
-static struct ir_expr *sum_of(struct pass *pass, const struct pass_affine *sum)
-{
-    struct ir_kernel *kernel = pass->kernel;
-    struct ir_expr *expr = ir_integer(kernel, AKG_INT64, 0);
-
-    for (int sign = 1; sign >= -1; sign -= 2)
-        for (int k = 0; k < sum->count; k++) {
-            int64_t factor = sum->terms[k].coefficient;
-            if ((factor > 0) != (sign > 0))
-                continue;
-            struct ir_expr *term = ir_symbol_use(kernel, (struct ir_symbol *)sum->terms[k].symbol);
-            term = ir_operation(kernel, OP_MUL,
-                                ir_integer(kernel, AKG_INT64, (int64_t)((uint64_t)sign * (uint64_t)factor)),
-                                term, NULL);
-            expr = ir_operation(kernel, sign > 0 ? OP_ADD : OP_SUB, expr, term, NULL);
-        }
-    if (sum->constant < 0 && sum->constant != INT64_MIN)
-        return ir_operation(kernel, OP_SUB, expr, ir_integer(kernel, AKG_INT64, -sum->constant), NULL);
-    return ir_operation(kernel, OP_ADD, expr, ir_integer(kernel, AKG_INT64, sum->constant), NULL);
-}
-
 struct ir_expr *partition_expr(struct pass *pass, const struct place *place)
 {
     struct ir_kernel *kernel = pass->kernel;
-    struct ir_expr *sum = sum_of(pass, &place->at);
+    struct ir_expr *sum = pass_sum(pass, &place->at);
 
     if (place->divisor == 1)
         return sum;

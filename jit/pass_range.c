@@ -2,9 +2,9 @@
  * pass_range.c: how large an int64 of the kernel may be, for passes that take sums apart, which is right as
  * long as these do not wrap.
  *
- * Consumes expressions of dims, loop variables and constants. Extents are taken to stay below 2^40
- * (linear_fits.c); a loop that goes upwards from a small number, to wherever, is at no larger one than it has
- * iterations, of which none has 2^50.
+ * Consumes expressions of dims, attributes that are small, loop variables and constants. Extents are taken to
+ * stay below 2^40 (linear_fits.c); a loop that goes upwards from a small number, to wherever, is at no larger
+ * one than it has iterations, of which none has 2^50.
  */
 #include "pass.h"
 
@@ -28,6 +28,8 @@ static int bits_of_symbol(const struct pass_ranges *ranges, const struct ir_symb
 {
     if (symbol->kind == IR_SYMBOL_DIM)
         return EXTENT;
+    if (symbol->kind == IR_SYMBOL_ATTRIBUTE && symbol->bits)
+        return symbol->bits;
     if (symbol->kind == IR_SYMBOL_LET && symbol->value)
         return bits_of(ranges, symbol->value, depth + 1);
     for (int k = ranges->count - 1; k >= 0; k--)

@@ -188,6 +188,27 @@ bool pass_affine_add(struct pass_affine *a, int64_t factor, const struct pass_af
     return true;
 }
 
+struct ir_expr *pass_sum(struct pass *pass, const struct pass_affine *sum)
+{
+    struct ir_kernel *kernel = pass->kernel;
+    struct ir_expr *expr = ir_integer(kernel, AKG_INT64, 0);
+
+    for (int sign = 1; sign >= -1; sign -= 2)
+        for (int k = 0; k < sum->count; k++) {
+            int64_t factor = sum->terms[k].coefficient;
+            if ((factor > 0) != (sign > 0))
+                continue;
+            struct ir_expr *term = ir_symbol_use(kernel, (struct ir_symbol *)sum->terms[k].symbol);
+            term = ir_operation(kernel, OP_MUL,
+                                ir_integer(kernel, AKG_INT64, (int64_t)((uint64_t)sign * (uint64_t)factor)),
+                                term, NULL);
+            expr = ir_operation(kernel, sign > 0 ? OP_ADD : OP_SUB, expr, term, NULL);
+        }
+    if (sum->constant < 0 && sum->constant != INT64_MIN)
+        return ir_operation(kernel, OP_SUB, expr, ir_integer(kernel, AKG_INT64, -sum->constant), NULL);
+    return ir_operation(kernel, OP_ADD, expr, ir_integer(kernel, AKG_INT64, sum->constant), NULL);
+}
+
 int64_t pass_affine_coefficient(const struct pass_affine *affine, const struct ir_symbol *symbol)
 {
     for (int k = 0; k < affine->count; k++)

@@ -222,12 +222,15 @@ static struct ir_expr *rewrite(struct tabulator *tabulator, struct ir_expr *expr
     return joined(tabulator, expr);
 }
 
-static bool is_no_quotient(struct ir_expr *expr, void *unused)
+/* Or one that is the same in all the nest. */
+static bool is_no_quotient(struct ir_expr *expr, void *tabulator)
 {
-    (void)unused;
+    struct axes axes;
+
     if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET)
-        return ir_expr_walk(expr->symbol->value, is_no_quotient, NULL);
-    return expr->kind != IR_OPERATION || expr->operation != OP_FLOORDIV;
+        return ir_expr_walk(expr->symbol->value, is_no_quotient, tabulator);
+    return expr->kind != IR_OPERATION || expr->operation != OP_FLOORDIV ||
+           !tabulate_is_tabular(tabulator, expr, &axes);
 }
 
 /* Whether it is an index, or a part of one, that no loop can go along, and that the innermost loop alone
@@ -235,8 +238,9 @@ static bool is_no_quotient(struct ir_expr *expr, void *unused)
 static bool is_place(const struct tabulator *tabulator, struct ir_expr *expr, struct axes *axes)
 {
     return tabulator->only_functions && expr->kind == IR_OPERATION && expr->dtype == AKG_INT64 &&
-           !ir_expr_walk(expr, is_no_quotient, NULL) && tabulate_is_tabular(tabulator, expr, axes) &&
-           axes->count == 1 && tabulate_is_moderate(tabulator, axes);
+           !ir_expr_walk(expr, is_no_quotient, (void *)tabulator) &&
+           tabulate_is_tabular(tabulator, expr, axes) && axes->count == 1 &&
+           tabulate_is_moderate(tabulator, axes);
 }
 
 static struct ir_expr *rewrite_index(struct tabulator *tabulator, struct ir_expr *expr)

@@ -279,6 +279,8 @@ static bool key_argument(struct call_binding *binding, int parameter, bool const
         return key_bytes(binding, head, 2);
     head[0] = (unsigned char)argument->kind;
     head[1] = constant;
+    if (argument->kind == AKG_ARGUMENT_INT)
+        head[1] |= (unsigned char)(ir_near_bits(argument->as.integer) << 1);
     switch (argument->kind) {
     case AKG_ARGUMENT_TENSOR:
         return key_tensor(binding, argument->as.tensor, constant);
@@ -383,6 +385,7 @@ static struct dsl_argument call_describe_default(struct call_binding *binding, s
     if (row->variadic)
         return (struct dsl_argument){.kind = DSL_TENSORS};
     elaborate_constant(arena, row->initial, &described);
+    described.bits = described.kind == DSL_INT ? ir_near_bits(described.integer) : 0;
     return described;
 }
 
@@ -420,6 +423,7 @@ void call_describe(struct call_binding *binding, struct arena *arena, struct dsl
         case AKG_ARGUMENT_INT:
             to->kind = DSL_INT;
             to->integer = argument->as.integer;
+            to->bits = ir_near_bits(to->integer);
             break;
         case AKG_ARGUMENT_FLOAT:
             to->kind = DSL_FLOAT;

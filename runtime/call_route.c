@@ -31,6 +31,7 @@ struct route_tensor {
 struct route_argument {
     akg_argument_kind kind;
     bool is_constant;
+    int bits;                           /* of an integer: what ir_near_bits gives */
     akg_dtype dtype;                    /* of the scalar */
     int scalar;                         /* its number, or -1 */
     const char *name;                   /* the parameter's; NULL: given by place */
@@ -137,6 +138,8 @@ static inline bool route_take_argument(const struct call_route *route, const str
     if (row->kind == AKG_ARGUMENT_TENSORS)
         return route_take_tensors(route, row, argument, run);
     if (row->is_constant && !route_fits_constant(row, argument))
+        return false;
+    if (row->kind == AKG_ARGUMENT_INT && ir_near_bits(argument->as.integer) != row->bits)
         return false;
     if (row->scalar >= 0)
         run->scalars[row->scalar] = call_scalar(row->dtype, argument);
@@ -353,6 +356,7 @@ static bool route_add_argument(struct call_route *route, const struct call_bindi
     }
     if (tensors || argument->kind == AKG_ARGUMENT_TENSOR || argument->kind == AKG_ARGUMENT_NONE)
         return true;
+    row->bits = argument->kind == AKG_ARGUMENT_INT ? ir_near_bits(argument->as.integer) : 0;
     if (parameter->attribute) {
         row->scalar = parameter->attribute->index;
         row->dtype = parameter->attribute->dtype;

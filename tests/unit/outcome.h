@@ -13,6 +13,30 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Numbers at random, the same in each run. */
+static inline int outcome_below(int limit)
+{
+    static uint64_t state = 4711;
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (int)((state >> 33) % (uint64_t)limit);
+}
+
+#define OUTCOME_ANY(list) (list)[outcome_below((int)API_COUNT(list))]
+
+/* A tensor of small whole numbers, of which sums are exact. */
+static inline akg_tensor *outcome_filled(int rank, const int64_t *shape)
+{
+    akg_tensor *tensor = NULL;
+    if (!CHECK(rank <= 2 && akg_tensor_create(AKG_FLOAT32, rank, shape, &tensor) == AKG_OK))
+        return NULL;
+    int64_t columns = rank > 1 ? shape[1] : 1, count = akg_tensor_element_count(tensor);
+    for (int64_t k = 0; k < count; k++) {
+        int64_t at[] = {rank > 1 ? k / columns : k, k % columns};
+        akg_tensor_set(tensor, at, outcome_below(9) - 4);
+    }
+    return tensor;
+}
+
 /* What a call gives: a tensor, or a text. */
 struct outcome {
     akg_tensor *output;

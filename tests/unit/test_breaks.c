@@ -57,26 +57,12 @@ static const char program_form[] = "def k(x, K: int):\n"
                                    "        y[i] = s\n"
                                    "    return y\n";
 
-static uint64_t state = 1913;
-
-static int random_below(int limit)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (int)((state >> 33) % (uint64_t)limit);
-}
-
-#define ANY(list) (list)[random_below((int)API_COUNT(list))]
-
 /* One call; whether it gave a result. */
 static bool check_call(const struct outcome_program *program)
 {
     static const int64_t lengths[] = {0, 1, 2, 5, 16, 33, 70};
-    const int64_t n = ANY(lengths), window = random_below(12) - 1;
-    akg_tensor *x = NULL;
-    if (!CHECK(akg_tensor_create(AKG_FLOAT32, 1, &n, &x) == AKG_OK))
-        return false;
-    for (int64_t k = 0; k < n; k++)
-        akg_tensor_set(x, &k, random_below(9) - 4);
+    const int64_t n = OUTCOME_ANY(lengths), window = outcome_below(12) - 1;
+    akg_tensor *x = outcome_filled(1, &n);
     akg_argument arguments[ARGUMENTS] = {api_tensor(NULL, x), api_int(NULL, window)};
     char about[50];
     snprintf(about, sizeof about, "N=%d K=%d", (int)n, (int)window);
@@ -89,8 +75,8 @@ static int check_program(void)
 {
     char body[700], text[1500];
     int finished = 0;
-    snprintf(body, sizeof body, ANY(bodies), ANY(conditions), ANY(conditions));
-    snprintf(text, sizeof text, program_form, ANY(ranges), body);
+    snprintf(body, sizeof body, OUTCOME_ANY(bodies), OUTCOME_ANY(conditions), OUTCOME_ANY(conditions));
+    snprintf(text, sizeof text, program_form, OUTCOME_ANY(ranges), body);
     struct outcome_program program = outcome_compile(text);
     for (int k = 0; k < CALLS && program.count; k++)
         finished += check_call(&program);

@@ -80,37 +80,14 @@ static const char program_form[] = "def k(x, m, r: int, q: int):\n"
                                    "%s"
                                    "    return y\n";
 
-static uint64_t state = 4711;
-
-static int random_below(int limit)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (int)((state >> 33) % (uint64_t)limit);
-}
-
-#define ANY(list) (list)[random_below((int)API_COUNT(list))]
-
-static akg_tensor *filled(int rank, const int64_t *shape)
-{
-    akg_tensor *tensor = NULL;
-    if (!CHECK(akg_tensor_create(AKG_FLOAT32, rank, shape, &tensor) == AKG_OK))
-        return NULL;
-    int64_t columns = rank > 1 ? shape[1] : 1, count = akg_tensor_element_count(tensor);
-    for (int64_t k = 0; k < count; k++) {
-        int64_t at[] = {rank > 1 ? k / columns : k, k % columns};
-        akg_tensor_set(tensor, at, random_below(9) - 4);
-    }
-    return tensor;
-}
-
 /* One call with sizes at random; whether it gave a result. */
 static bool check_call(const struct outcome_program *program)
 {
     static const int64_t lengths[] = {0, 1, 5, 40, 900, 2000, 3000},
                          divisors[] = {-3, -1, 0, 1, 2, 3, 4, 5, 8, 16};
-    const int64_t n = ANY(lengths), shape[] = {random_below(30), 1 + random_below(40)};
-    akg_tensor *x = filled(1, &n), *m = filled(2, shape);
-    int64_t r = random_below(4) ? 1 + random_below(8) : ANY(divisors), q = ANY(divisors);
+    const int64_t n = OUTCOME_ANY(lengths), shape[] = {outcome_below(30), 1 + outcome_below(40)};
+    akg_tensor *x = outcome_filled(1, &n), *m = outcome_filled(2, shape);
+    int64_t r = outcome_below(4) ? 1 + outcome_below(8) : OUTCOME_ANY(divisors), q = OUTCOME_ANY(divisors);
     akg_argument arguments[ARGUMENTS] = {api_tensor(NULL, x), api_tensor(NULL, m), api_int(NULL, r),
                                          api_int(NULL, q)};
     char about[100];
@@ -126,8 +103,9 @@ static int check_program(void)
 {
     char body[700], text[1500];
     int finished = 0;
-    snprintf(body, sizeof body, ANY(bodies), ANY(indices), ANY(indices), ANY(indices));
-    snprintf(text, sizeof text, program_form, ANY(bounds), body);
+    snprintf(body, sizeof body, OUTCOME_ANY(bodies), OUTCOME_ANY(indices), OUTCOME_ANY(indices),
+             OUTCOME_ANY(indices));
+    snprintf(text, sizeof text, program_form, OUTCOME_ANY(bounds), body);
     struct outcome_program program = outcome_compile(text);
     for (int k = 0; k < CALLS && program.count; k++)
         finished += check_call(&program);
