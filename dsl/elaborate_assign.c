@@ -581,6 +581,31 @@ static void elaborate_assign_value(struct elaborator *e, const struct ast_expr *
         elaborate_store(e, into.buffer, indices, value, place, span);
 }
 
+static bool elaborate_mentions(const struct ast_expr *expr, const struct ast_binding *binding)
+{
+    if (!expr)
+        return false;
+    bool found = (expr->kind == AST_NAME && expr->binding == binding) ||
+                 elaborate_mentions(expr->a, binding) || elaborate_mentions(expr->b, binding) ||
+                 elaborate_mentions(expr->condition, binding);
+    for (int k = 0; k < expr->count && !found; k++)
+        found = elaborate_mentions(expr->items[k], binding);
+    return found;
+}
+
+/* Whether one of the first so many targets may change what the expression gives. */
+static bool elaborate_is_changed(struct ast_expr *const *targets, int count, const struct ast_expr *expr)
+{
+    for (int k = 0; k < count; k++) {
+        const struct ast_expr *target = targets[k];
+        while (target->kind == AST_SUBSCRIPT)
+            target = target->a;
+        if (target->kind != AST_NAME || elaborate_mentions(expr, target->binding))
+            return true;
+    }
+    return false;
+}
+
 /* a, b = b, a: the right side is evaluated before anything is assigned. */
 static struct value elaborate_freeze(struct elaborator *e, struct value value, struct span span)
 {
@@ -605,6 +630,21 @@ static struct value elaborate_freeze(struct elaborator *e, struct value value, s
         stmt->value = value.expr;
         value.expr = ir_symbol_use(e->kernel, symbol);
     }
+    return value;
+}
+
+/* What no assignment before its own changes needs no name: best, at = r, j. */
+static struct value elaborate_freeze_items(struct elaborator *e, struct value value,
+                                           const struct ast_stmt *stmt)
+{
+    if (value.kind != VALUE_TUPLE || value.count != stmt->target->count)
+        return elaborate_freeze(e, value, stmt->span);
+    struct value *items = arena_array(e->arena, struct value, value.count + 1);
+    for (int i = 0; i < value.count; i++)
+        items[i] = elaborate_is_changed(stmt->target->items, i, stmt->value->items[i])
+                       ? elaborate_freeze(e, value.items[i], stmt->span)
+                       : value.items[i];
+    value.items = items;
     return value;
 }
 
@@ -641,7 +681,7 @@ void elaborate_assign(struct elaborator *e, const struct ast_stmt *stmt)
         }
     }
     if (stmt->target->kind == AST_TUPLE && stmt->value->kind == AST_TUPLE)
-        value = elaborate_freeze(e, value, stmt->span);
+        value = elaborate_freeze_items(e, value, stmt);
     elaborate_assign_value(e, stmt->target, value, stmt->value, stmt->span);
 }
 

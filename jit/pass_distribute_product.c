@@ -399,7 +399,39 @@ static bool head_uses(struct ir_stmt *columns, const struct cut *cut)
     return outer.found;
 }
 
-/* False: the body would have to be cut, and cannot be. */
+/* Whether the body can be cut where the tail begins: the head hands one scalar on, if any, by way of a store.
+ */
+static bool can_cut(struct ir_stmt *columns, struct cut *cut)
+{
+    cut->sum = NULL;
+    cut->store = NULL;
+    cut->is_stored = false;
+    for (struct ir_stmt *stmt = columns->body; stmt != cut->tail; stmt = stmt->next) {
+        if (stmt->kind != IR_LET && stmt->kind != IR_VARIABLE)
+            continue;
+        struct distribute_mention mention = distribute_mentions(cut->tail, stmt->symbol);
+        if ((mention.used || mention.assigned) && cut->sum)
+            return false;
+        if (mention.used || mention.assigned)
+            cut->sum = stmt->symbol;
+    }
+    if (cut->sum)
+        find_place_of_sum(columns, cut);
+    return (!cut->sum || cut->store) && !head_uses(columns, cut);
+}
+
+/* The first of the scalars that stand in front of the statement, without anything between. */
+static struct ir_stmt *scalars_before(struct ir_stmt *from, const struct ir_stmt *stmt)
+{
+    struct ir_stmt *first = from;
+    for (; from && from != stmt; from = from->next)
+        if (from->kind != IR_LET)
+            first = from->next;
+    return first;
+}
+
+/* False: the body would have to be cut, and cannot be. What is made of the sum before the cut may be made
+ * behind it: distance = sqrt(sum), which is compared. */
 static bool find_cut(const struct rows *rows, struct ir_stmt *columns, const struct ir_stmt *depths,
                      struct cut *cut)
 {
@@ -416,19 +448,13 @@ static bool find_cut(const struct rows *rows, struct ir_stmt *columns, const str
         cut->tail = NULL;
         return true;
     }
-    for (struct ir_stmt *stmt = columns->body; stmt != cut->tail; stmt = stmt->next) {
-        if (stmt->kind != IR_LET && stmt->kind != IR_VARIABLE)
-            continue;
-        struct distribute_mention mention = distribute_mentions(cut->tail, stmt->symbol);
-        if ((mention.used || mention.assigned) && cut->sum)
-            return false;
-        if (mention.used || mention.assigned)
-            cut->sum = stmt->symbol;
+    bool is_cut = can_cut(columns, cut);
+    struct ir_stmt *tail = scalars_before(depths->next, cut->tail);
+    if (!is_cut && tail != cut->tail) {
+        cut->tail = tail;
+        is_cut = can_cut(columns, cut);
     }
-    if (cut->sum)
-        find_place_of_sum(columns, cut);
-    return (!cut->sum || cut->store) && !head_uses(columns, cut) &&
-           ir_block_walk(columns->body, keeps_to_elements, columns);
+    return is_cut && ir_block_walk(columns->body, keeps_to_elements, columns);
 }
 
 struct substitution {
@@ -585,7 +611,7 @@ static struct ir_symbol *sum_without_place(const struct ir_stmt *columns)
     struct ir_symbol *sum = NULL;
     bool asked = false;
     if (columns->kind != IR_FOR || !is_plain((struct ir_stmt *)columns, NULL) || !depths ||
-        columns->low->kind != IR_INTEGER || columns->low->integer != 0 ||
+        columns->low->kind != IR_INTEGER || columns->low->integer < 0 ||
         !ir_block_walk(columns->body, has_no_store, NULL))
         return NULL;
     for (struct ir_stmt *stmt = depths->next; stmt; stmt = stmt->next)
