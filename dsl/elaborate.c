@@ -350,6 +350,7 @@ static struct value elaborate_scalar_parameter(struct elaborator *e, int index,
     if (given.kind == DSL_INT && elaborate_takes_float(e->arena, parameter)) {
         given.kind = DSL_FLOAT;
         given.real = (double)given.integer;
+        given.known = (struct ir_known){0, IR_ANY_SIGN};
     }
     if (given.is_constant) {
         value = given.kind == DSL_INT    ? value_int(e, given.integer)
@@ -360,7 +361,7 @@ static struct value elaborate_scalar_parameter(struct elaborator *e, int index,
         akg_dtype dtype = given.kind == DSL_INT ? AKG_INT64 : given.kind == DSL_BOOL ? AKG_BOOL : AKG_FLOAT64;
         row.attribute = ir_symbol_new(e->kernel, IR_SYMBOL_ATTRIBUTE, parameter->name, dtype);
         row.attribute->span = parameter->span;
-        row.attribute->bits = given.kind == DSL_INT ? given.bits : 0;
+        row.attribute->known = given.known;
         e->attribute_parameter[row.attribute->index] = index;
         value = value_of(given.kind == DSL_INT    ? VALUE_INT
                          : given.kind == DSL_BOOL ? VALUE_SCALAR

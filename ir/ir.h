@@ -63,14 +63,38 @@ enum ir_symbol_kind {
 
 enum { IR_SMALL_BITS = 16, IR_NEAR_BITS = 31 };
 
+/* Calls are told apart by how large the integers are that they hand in, and by their signs: a kernel for
+ * small ones can move sums of these about, which do not wrap. */
+struct ir_known {
+    unsigned char bits; /* the magnitude is below this power of two, one of the above; 0: it is any */
+    unsigned char sign;
+};
+
+enum ir_sign { IR_ANY_SIGN, IR_NATURAL /* 0 */, IR_POSITIVE };
+
+static inline struct ir_known ir_known_of(int64_t value)
+{
+    uint64_t magnitude = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    return (struct ir_known){.bits = magnitude >> IR_SMALL_BITS == 0  ? IR_SMALL_BITS
+                                     : magnitude >> IR_NEAR_BITS == 0 ? IR_NEAR_BITS
+                                                                      : 0,
+                             .sign = value < 0 ? IR_ANY_SIGN
+                                     : value   ? IR_POSITIVE
+                                               : IR_NATURAL};
+}
+
+static inline bool ir_known_is_same(struct ir_known a, struct ir_known b)
+{
+    return a.bits == b.bits && a.sign == b.sign;
+}
+
 struct ir_symbol {
     const char *name;
     const char *label; /* what the program calls it, for messages; NULL: the name */
     enum ir_symbol_kind kind;
     akg_dtype dtype;
-    int index; /* DIM: number among the dims; ATTRIBUTE: number among the scalars */
-    int bits;  /* ATTRIBUTE of int64: the kernel is for calls in which ir_near_bits gives that for it; 0: any
-                */
+    int index;                /* DIM: number among the dims; ATTRIBUTE: number among the scalars */
+    struct ir_known known;    /* ATTRIBUTE of int64: what holds in all calls that the kernel is for */
     struct ir_buffer *buffer; /* DIM: the input it is read from */
     int axis;                 /* DIM: and the axis of it */
     struct ir_expr *value;    /* LET: its value, for analyses */
@@ -79,15 +103,6 @@ struct ir_symbol {
     int weight; /* LET: nodes that it stands for, names written out (passes_names.c) */
     void *note; /* scratch of the pass that runs; NULL between passes */
 };
-
-/* Calls are told apart by how large integers are: a kernel for small ones can move sums of these about, which
- * do not wrap. Gives the power of two that the magnitude is below, of a few; 0: it is larger. */
-static inline int ir_near_bits(int64_t value)
-{
-    if (value > -((int64_t)1 << IR_SMALL_BITS) && value < (int64_t)1 << IR_SMALL_BITS)
-        return IR_SMALL_BITS;
-    return value > -((int64_t)1 << IR_NEAR_BITS) && value < (int64_t)1 << IR_NEAR_BITS ? IR_NEAR_BITS : 0;
-}
 
 enum ir_role {
     IR_INPUT,    /* read only */

@@ -6,7 +6,7 @@
  *
  *   kernel matmul {
  *     attribute alpha: float64                     run-time scalar
- *     attribute radius: int64 below 16             likewise, less than 2^16 in magnitude
+ *     attribute radius: int64 from 1 below 16      likewise, 1 at least, less than 2^16 in magnitude
  *     input a: float32[M, K] strided @1:12-13      also inout, output, temporary; strided: strides
  *     input b: float32[K, N] strided by 1, 0       an order of its axes; by 1, 0 as [N, K]: made use of
  *     output c: float32[M, N] clear                come with the call; clear: zeroed first; unused: a
@@ -398,8 +398,10 @@ void ir_print(struct text *out, const struct ir_kernel *kernel)
         text_string(out, "  attribute ");
         print_name(out, attribute->name);
         text_format(out, ": %s", akg_dtype_name(attribute->dtype));
-        if (attribute->bits)
-            text_format(out, " below %d", attribute->bits);
+        if (attribute->known.sign)
+            text_format(out, " from %d", attribute->known.sign == IR_POSITIVE);
+        if (attribute->known.bits)
+            text_format(out, " below %d", attribute->known.bits);
         print_span(out, attribute->span);
         text_char(out, '\n');
     }

@@ -326,10 +326,14 @@ static void read_attribute(struct ir_reader *reader)
 
     ir_reader_expect(reader, ":");
     akg_dtype dtype = ir_reader_dtype(reader);
-    int bits = ir_reader_accept(reader, "below") ? ir_reader_small(reader) : 0;
+    struct ir_known known = {0, IR_ANY_SIGN};
+    if (ir_reader_accept(reader, "from"))
+        known.sign = ir_reader_digits(reader, 1) ? IR_POSITIVE : IR_NATURAL;
+    if (ir_reader_accept(reader, "below"))
+        known.bits = (unsigned char)ir_reader_digits(reader, IR_NEAR_BITS);
     struct span span = ir_reader_span(reader);
     if (!reader->failed)
-        new_symbol(reader, IR_SYMBOL_ATTRIBUTE, name, dtype, span)->bits = bits;
+        new_symbol(reader, IR_SYMBOL_ATTRIBUTE, name, dtype, span)->known = known;
 }
 
 /* The rest of `name` or `name = other`: what that stands for. */

@@ -33,8 +33,8 @@ static void add_signature(struct text *key, const struct ir_kernel *kernel)
     }
     for (int k = 0; k < kernel->attributes.count; k++) {
         const struct ir_symbol *symbol = kernel->attributes.items[k];
-        text_format(key, "%s%s: %s below %d", between, symbol->name, dtype_table[symbol->dtype].name,
-                    symbol->bits);
+        text_format(key, "%s%s: %s known %d %d", between, symbol->name, dtype_table[symbol->dtype].name,
+                    symbol->known.bits, symbol->known.sign);
         between = ", ";
     }
     text_char(key, '\n');

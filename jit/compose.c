@@ -360,7 +360,9 @@ struct ir_kernel *compose(struct arena *arena, const struct compose_request *req
     for (int m = 0; m < request->member_count; m++)
         for (int i = 0; i < request->members[m].kernel->attributes.count; i++) {
             struct ir_symbol *attribute = request->members[m].kernel->attributes.items[i];
-            attribute->note = compose_attribute(&c, attribute->name, attribute->dtype);
+            struct ir_symbol *symbol = compose_attribute(&c, attribute->name, attribute->dtype);
+            symbol->known = attribute->known; /* members are instances, each for such calls alone */
+            attribute->note = symbol;
         }
     compose_outputs(&c);
     c.end = &c.kernel->body;

@@ -633,10 +633,12 @@ static void name_all(struct emitter *emitter)
     for (int k = 0; k < kernel->attributes.count; k++) {
         const struct ir_symbol *symbol = kernel->attributes.items[k];
         bool real = dtype_is_float(symbol->dtype);
-        *entry_of(emitter, symbol) =
-            (struct emit_symbol){.name = emit_identifier(emitter, symbol->name),
-                                 .bits = real ? 0 : emit_dtype_bits(symbol->dtype),
-                                 .nonnegative = !real && !dtype_is_signed(symbol->dtype)};
+        *entry_of(emitter, symbol) = (struct emit_symbol){
+            .name = emit_identifier(emitter, symbol->name),
+            .bits = real                 ? 0
+                    : symbol->known.bits ? symbol->known.bits
+                                         : emit_dtype_bits(symbol->dtype),
+            .nonnegative = !real && (!dtype_is_signed(symbol->dtype) || symbol->known.sign != IR_ANY_SIGN)};
     }
     name_block(emitter, kernel->body, 0);
 }

@@ -164,6 +164,12 @@ int linear_new_symbol(struct linear_space *space, enum linear_atom_kind kind, st
                                .symbol = symbol,
                                .low = kind == LINEAR_DIM ? 0 : LINEAR_NO_LOW,
                                .high = LINEAR_NO_HIGH};
+    if (symbol->known.bits) {
+        atom.high = ((int64_t)1 << symbol->known.bits) - 1;
+        atom.low = -atom.high;
+    }
+    if (symbol->known.sign)
+        atom.low = symbol->known.sign == IR_POSITIVE;
     return atom_push(space, atom, NULL, 0);
 }
 

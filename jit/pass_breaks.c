@@ -32,9 +32,9 @@ static int bits_with_attributes(const struct ir_expr *expr, int *left, bool *fou
     if (expr->kind == IR_INTEGER)
         return expr->integer > -(1 << SMALL) && expr->integer < 1 << SMALL ? SMALL : EXTENT;
     if (expr->kind != IR_OPERATION) {
-        bool is_attribute = expr->kind == IR_SYMBOL && expr->symbol->bits;
+        bool is_attribute = expr->kind == IR_SYMBOL && expr->symbol->known.bits;
         *found |= is_attribute;
-        return is_attribute ? expr->symbol->bits : EXTENT;
+        return is_attribute ? expr->symbol->known.bits : EXTENT;
     }
     int a = bits_with_attributes(expr->operands[0], left, found);
     int b = expr->count > 1 ? bits_with_attributes(expr->operands[1], left, found) : 0;
@@ -62,7 +62,7 @@ static bool count_in(const struct ir_expr *expr, const struct ir_symbol *variabl
     if (expr->kind == IR_SYMBOL) {
         *count = expr->symbol == variable;
         return expr->symbol->kind == IR_SYMBOL_DIM || expr->symbol->kind == IR_SYMBOL_LOOP ||
-               expr->symbol->bits;
+               expr->symbol->known.bits;
     }
     if (expr->kind == IR_INTEGER)
         return true;

@@ -141,7 +141,7 @@ static bool ends_of_symbol(struct asker *asker, const struct ir_expr *expr, stru
         out->bits = EXTENT;
         return true;
     case IR_SYMBOL_ATTRIBUTE:
-        out->bits = 64;
+        out->bits = symbol->known.bits ? symbol->known.bits : 64;
         return limit(asker, out);
     case IR_SYMBOL_LET:
         return symbol->value && ends_of(asker, symbol->value, out);

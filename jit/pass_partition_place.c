@@ -44,7 +44,8 @@ static bool is_near_symbol(const struct partition *partition, const struct ir_sy
 {
     int loop = symbol->kind == IR_SYMBOL_LOOP ? loop_of(partition, symbol) : -1;
 
-    return symbol->kind == IR_SYMBOL_DIM || symbol->bits > 0 || (loop >= 0 && partition->near_zero[loop]);
+    return symbol->kind == IR_SYMBOL_DIM || symbol->known.bits > 0 ||
+           (loop >= 0 && partition->near_zero[loop]);
 }
 
 bool partition_is_near(const struct partition *partition, const struct pass_affine *sum)

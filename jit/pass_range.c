@@ -28,8 +28,8 @@ static int bits_of_symbol(const struct pass_ranges *ranges, const struct ir_symb
 {
     if (symbol->kind == IR_SYMBOL_DIM)
         return EXTENT;
-    if (symbol->kind == IR_SYMBOL_ATTRIBUTE && symbol->bits)
-        return symbol->bits;
+    if (symbol->kind == IR_SYMBOL_ATTRIBUTE && symbol->known.bits)
+        return symbol->known.bits;
     if (symbol->kind == IR_SYMBOL_LET && symbol->value)
         return bits_of(ranges, symbol->value, depth + 1);
     for (int k = ranges->count - 1; k >= 0; k--)

@@ -65,7 +65,7 @@ static bool is_steady(const struct windows *windows, int level, const struct pla
 {
     for (int k = 0; k < place->at.count; k++) {
         const struct ir_symbol *symbol = place->at.terms[k].symbol;
-        if (symbol->kind != IR_SYMBOL_DIM && symbol->kind != IR_SYMBOL_LOOP && !symbol->bits)
+        if (symbol->kind != IR_SYMBOL_DIM && symbol->kind != IR_SYMBOL_LOOP && !symbol->known.bits)
             return false;
         for (int inner = level; inner < windows->count; inner++)
             if (windows->loops[inner]->symbol == symbol)

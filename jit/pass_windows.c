@@ -79,7 +79,7 @@ static bool is_small_of_call(const struct ir_symbol *symbol)
 
 static bool is_of_call(const struct ir_symbol *symbol)
 {
-    return symbol->kind == IR_SYMBOL_DIM || symbol->bits > 0 || is_small_of_call(symbol);
+    return symbol->kind == IR_SYMBOL_DIM || symbol->known.bits > 0 || is_small_of_call(symbol);
 }
 
 /* A sum of others might wrap. */

@@ -273,14 +273,12 @@ static bool key_tensor(struct call_binding *binding, const akg_tensor *tensor, b
 static bool key_argument(struct call_binding *binding, int parameter, bool constant)
 {
     const akg_argument *argument = binding->arguments[parameter];
-    unsigned char head[2] = {255, 0};
+    unsigned char head[4] = {255, 0};
 
     if (!argument)
         return key_bytes(binding, head, 2);
     head[0] = (unsigned char)argument->kind;
     head[1] = constant;
-    if (argument->kind == AKG_ARGUMENT_INT)
-        head[1] |= (unsigned char)(ir_near_bits(argument->as.integer) << 1);
     switch (argument->kind) {
     case AKG_ARGUMENT_TENSOR:
         return key_tensor(binding, argument->as.tensor, constant);
@@ -305,9 +303,13 @@ static bool key_argument(struct call_binding *binding, int parameter, bool const
         int64_t value = argument->as.boolean;
         return key_bytes(binding, head, 2) && (!constant || key_bytes(binding, &value, sizeof value));
     }
-    case AKG_ARGUMENT_INT:
+    case AKG_ARGUMENT_INT: {
+        struct ir_known known = ir_known_of(argument->as.integer);
+        head[2] = known.bits;
+        head[3] = known.sign;
+    } /* fallthrough */
     case AKG_ARGUMENT_FLOAT:
-        return key_bytes(binding, head, 2) &&
+        return key_bytes(binding, head, sizeof head) &&
                (!constant || key_bytes(binding, &argument->as.integer, sizeof argument->as.integer));
     case AKG_ARGUMENT_NONE:
     case AKG_ARGUMENT_FLOATS: /* no kernel takes these two: call_bind refuses them, */
@@ -385,7 +387,8 @@ static struct dsl_argument call_describe_default(struct call_binding *binding, s
     if (row->variadic)
         return (struct dsl_argument){.kind = DSL_TENSORS};
     elaborate_constant(arena, row->initial, &described);
-    described.bits = described.kind == DSL_INT ? ir_near_bits(described.integer) : 0;
+    if (described.kind == DSL_INT)
+        described.known = ir_known_of(described.integer);
     return described;
 }
 
@@ -423,7 +426,7 @@ void call_describe(struct call_binding *binding, struct arena *arena, struct dsl
         case AKG_ARGUMENT_INT:
             to->kind = DSL_INT;
             to->integer = argument->as.integer;
-            to->bits = ir_near_bits(to->integer);
+            to->known = ir_known_of(to->integer);
             break;
         case AKG_ARGUMENT_FLOAT:
             to->kind = DSL_FLOAT;

@@ -31,7 +31,7 @@ struct route_tensor {
 struct route_argument {
     akg_argument_kind kind;
     bool is_constant;
-    int bits;                           /* of an integer: what ir_near_bits gives */
+    struct ir_known known;              /* of an integer */
     akg_dtype dtype;                    /* of the scalar */
     int scalar;                         /* its number, or -1 */
     const char *name;                   /* the parameter's; NULL: given by place */
@@ -139,7 +139,7 @@ static inline bool route_take_argument(const struct call_route *route, const str
         return route_take_tensors(route, row, argument, run);
     if (row->is_constant && !route_fits_constant(row, argument))
         return false;
-    if (row->kind == AKG_ARGUMENT_INT && ir_near_bits(argument->as.integer) != row->bits)
+    if (row->kind == AKG_ARGUMENT_INT && !ir_known_is_same(ir_known_of(argument->as.integer), row->known))
         return false;
     if (row->scalar >= 0)
         run->scalars[row->scalar] = call_scalar(row->dtype, argument);
@@ -356,7 +356,8 @@ static bool route_add_argument(struct call_route *route, const struct call_bindi
     }
     if (tensors || argument->kind == AKG_ARGUMENT_TENSOR || argument->kind == AKG_ARGUMENT_NONE)
         return true;
-    row->bits = argument->kind == AKG_ARGUMENT_INT ? ir_near_bits(argument->as.integer) : 0;
+    if (argument->kind == AKG_ARGUMENT_INT)
+        row->known = ir_known_of(argument->as.integer);
     if (parameter->attribute) {
         row->scalar = parameter->attribute->index;
         row->dtype = parameter->attribute->dtype;
