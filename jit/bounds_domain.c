@@ -468,6 +468,19 @@ static bool enter_conditions(struct context *context, int from, int to, struct b
     return true;
 }
 
+/* Whether all that is said is so in the first iteration, too, behind which the loop may be left. */
+static bool is_of_first(struct context *context, const struct context_loop *loop,
+                        const struct bounds_projection *all)
+{
+    if (loop->skipped)
+        return false;
+    for (int k = 0; k < all->count; k++)
+        for (int at = 0; at < all->domains[k].count; at++)
+            if (linear_mentions(&context->space, &all->domains[k].items[at].form, loop->atom))
+                return false;
+    return true;
+}
+
 bool bounds_project(struct context *context, const struct linear *goal, struct bounds_projection *all)
 {
     struct bounds_constraint constraint = {.form = *goal, .goal = true};
@@ -482,9 +495,9 @@ bool bounds_project(struct context *context, const struct linear *goal, struct b
         return false;
     for (int k = context->loops.count - 1; k >= 0; k--) {
         struct context_loop loop = context->loops.items[k];
-        if (loop.atom < 0 || loop.leaves || loop.unclear ||
-            !enter_conditions(context, loop.conditions, conditions, all) ||
-            !enter_range(context, &loop, all) || !leave_range(context, &loop, all))
+        if (loop.atom < 0 || loop.unclear || !enter_conditions(context, loop.conditions, conditions, all) ||
+            (loop.leaves && !is_of_first(context, &loop, all)) || !enter_range(context, &loop, all) ||
+            !leave_range(context, &loop, all))
             return false;
         conditions = loop.conditions;
     }

@@ -8,9 +8,10 @@
  * and the variables of loops, whose difference grows or falls by one with the variable, so that it holds
  * from some iteration on, or at first or never. Before it nothing is run but what notes scalars, goes on with
  * the next iteration, or breaks; or everything, if no iteration goes on without asking. `if a or b: break`
- * are two of them, and so is `if not (c and d): break`; `if c: ... else: break` begins with one.
+ * are two of them, and so is `if not (c and d): break`; `if c: ... else: break` begins with one. What the
+ * variable is compared with may be an element, `if k >= length[i]: break`. (pass_breaks_few.c has the rest.)
  */
-#include "pass.h"
+#include "pass_breaks.h"
 
 enum { DEEPEST = 100, BITS = 60, PARTS = 60 };
 
@@ -156,25 +157,74 @@ static bool end_at(struct breaks *breaks, struct ir_stmt *loop, const struct ir_
     return true;
 }
 
+/* ---- ends that are loaded ---------------------------------------------------------------------------- */
+
+/* An element of an input, of an integer that one more of still is one of int64. */
+static bool is_element(const struct ir_stmt *loop, const struct ir_expr *expr)
+{
+    if (expr->kind == IR_OPERATION && expr->operation == OP_CAST && expr->dtype == AKG_INT64)
+        expr = expr->operands[0];
+    if (expr->kind != IR_LOAD || expr->access.buffer->role != IR_INPUT || !dtype_is_integer(expr->dtype) ||
+        dtype_table[expr->dtype].size > 4 || pass_access_may_stop((struct ir_access *)&expr->access) ||
+        pass_access_mentions(&expr->access, loop->symbol))
+        return false;
+    for (int axis = 0; axis < expr->access.buffer->rank; axis++)
+        if (!pass_is_pure(expr->access.indices[axis]))
+            return false;
+    return true;
+}
+
+/* k >= m[i] or k > m[i], one way or the other: what the loop ends at; NULL: it is no such condition. */
+static struct ir_expr *element_end(struct breaks *breaks, const struct ir_stmt *loop,
+                                   const struct ir_expr *condition)
+{
+    if (loop->step != 1 || condition->kind != IR_OPERATION || condition->operation < OP_LT ||
+        condition->operation > OP_GE)
+        return NULL;
+    bool is_turned = condition->operation == OP_LT || condition->operation == OP_LE;
+    bool is_strict = condition->operation == OP_LT || condition->operation == OP_GT;
+    const struct ir_expr *variable = condition->operands[is_turned], *end = condition->operands[!is_turned];
+    if (variable->kind != IR_SYMBOL || variable->symbol != loop->symbol || !is_element(loop, end))
+        return NULL;
+    return combine(breaks, OP_ADD, pass_copy(breaks->pass, end), number(breaks, is_strict));
+}
+
+/* The element may be there only for those who run the loop. */
+static void end_at_element(struct breaks *breaks, struct ir_stmt *loop, struct ir_expr *end)
+{
+    struct ir_stmt *inside = ir_stmt_new(breaks->pass->kernel, IR_FOR, loop->span);
+    *inside = *loop;
+    inside->next = NULL;
+    inside->high = combine(breaks, OP_MIN, loop->high, end);
+    loop->kind = IR_IF;
+    loop->otherwise = NULL;
+    loop->symbol = NULL;
+    loop->body = inside;
+    pass_set_value(loop, combine(breaks, OP_LT, pass_copy(breaks->pass, inside->low),
+                                 pass_copy(breaks->pass, loop->high)));
+    loop->low = loop->high = NULL;
+}
+
 /* ---- choices ------------------------------------------------------------------------------------------- */
 
-static struct ir_expr *negated(struct breaks *breaks, struct ir_expr *expr)
+struct ir_expr *breaks_negated(struct pass *pass, struct ir_expr *expr)
 {
     static const enum operation opposite[] = {
         [OP_LT] = OP_GE, [OP_GE] = OP_LT, [OP_GT] = OP_LE, [OP_LE] = OP_GT};
     enum operation operation = expr->operation;
 
     if (expr->kind != IR_OPERATION)
-        return combine(breaks, OP_NOT, expr, NULL);
+        return ir_operation(pass->kernel, OP_NOT, expr, NULL, NULL);
     if (operation == OP_NOT)
         return expr->operands[0];
     if (operation == OP_AND || operation == OP_OR)
-        return combine(breaks, operation == OP_AND ? OP_OR : OP_AND, negated(breaks, expr->operands[0]),
-                       negated(breaks, expr->operands[1]));
+        return ir_operation(pass->kernel, operation == OP_AND ? OP_OR : OP_AND,
+                            breaks_negated(pass, expr->operands[0]), breaks_negated(pass, expr->operands[1]),
+                            NULL);
     if ((operation == OP_LT || operation == OP_GE || operation == OP_GT || operation == OP_LE) &&
         dtype_is_integer(expr->operands[0]->dtype)) /* of floats there is nan */
-        return combine(breaks, opposite[operation], expr->operands[0], expr->operands[1]);
-    return combine(breaks, OP_NOT, expr, NULL);
+        return ir_operation(pass->kernel, opposite[operation], expr->operands[0], expr->operands[1], NULL);
+    return ir_operation(pass->kernel, OP_NOT, expr, NULL, NULL);
 }
 
 static bool is_break(const struct ir_stmt *block)
@@ -202,7 +252,7 @@ static void simplify_choice(struct breaks *breaks, struct ir_stmt *stmt)
     if (stmt->kind != IR_IF || !pass_is_pure(stmt->value) || (!is_break(body) && !is_break(stmt->otherwise)))
         return;
     if (!is_break(body)) {
-        pass_set_value(stmt, negated(breaks, stmt->value));
+        pass_set_value(stmt, breaks_negated(breaks->pass, stmt->value));
         stmt->body = stmt->otherwise;
         stmt->otherwise = body;
     }
@@ -210,7 +260,7 @@ static void simplify_choice(struct breaks *breaks, struct ir_stmt *stmt)
     insert_behind(stmt, stmt->otherwise);
     stmt->otherwise = NULL;
     if (stmt->value->kind == IR_OPERATION && stmt->value->operation == OP_NOT)
-        pass_set_value(stmt, negated(breaks, stmt->value->operands[0]));
+        pass_set_value(stmt, breaks_negated(breaks->pass, stmt->value->operands[0]));
     while (stmt->value->kind == IR_OPERATION && stmt->value->operation == OP_OR) {
         struct ir_stmt *second = ir_stmt_new(breaks->pass->kernel, IR_IF, stmt->span);
         pass_set_value(second, stmt->value->operands[1]);
@@ -223,17 +273,33 @@ static void simplify_choice(struct breaks *breaks, struct ir_stmt *stmt)
 static void end_early(struct breaks *breaks, struct ir_stmt *loop)
 {
     enum place place = FIRST;
+    struct ir_expr *end = NULL;
+    bool is_left = false; /* the loop may be left before */
 
     for (struct ir_stmt *stmt = loop->body; stmt; stmt = stmt->next) {
+        if (pass_is_removed(stmt)) /* the loop is inside of a choice by now */
+            continue;
         simplify_choice(breaks, stmt);
+        bool breaks_out = stmt->kind == IR_IF && is_break(stmt->body) && !stmt->otherwise;
+        if (breaks_out && !end && !is_left && place == FIRST &&
+            (end = element_end(breaks, loop, stmt->value))) {
+            pass_remove(stmt);
+            continue;
+        }
         if (!does_nothing(stmt))
-            return;
-        if (stmt->kind == IR_IF && is_break(stmt->body) && end_at(breaks, loop, stmt->value, place)) {
+            break;
+        if (breaks_out && end_at(breaks, loop, stmt->value, place)) {
             pass_remove(stmt);
             breaks->changed = true;
+        } else {
+            is_left |= breaks_out;
         }
         if (stmt->kind == IR_IF && !is_break(stmt->body))
             place = SECOND;
+    }
+    if (end) {
+        end_at_element(breaks, loop, end);
+        breaks->changed = true;
     }
 }
 
@@ -276,8 +342,9 @@ static void visit_block(struct breaks *breaks, struct ir_stmt *block, int depth)
 bool pass_breaks(struct pass *pass)
 {
     struct breaks breaks = {.pass = pass};
+    int nests = 0;
 
     visit_block(&breaks, pass->kernel->body, 0);
     pass_sweep(&pass->kernel->body);
-    return breaks.changed;
+    return breaks_of_few(pass, &pass->kernel->body, &nests, 0) || breaks.changed;
 }

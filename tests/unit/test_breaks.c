@@ -13,16 +13,25 @@
 
 #include <stdio.h>
 
-enum { PROGRAMS = 500, CALLS = 5, ARGUMENTS = 2 };
+enum { PROGRAMS = 500, CALLS = 5, ARGUMENTS = 3 };
 
-static const char *const ranges[] = {"6",     "K",         "1, K",      "0, 9, 3",      "i",       "i, N",
-                                     "-2, 5", "K, -1, -1", "i, -1, -1", "N - 1, i, -2", "i, i + K"};
+static const char *const ranges[] = {"6",        "K",     "1, K",      "0, 9, 3",   "i",
+                                     "i, N",     "-2, 5", "K, -1, -1", "i, -1, -1", "N - 1, i, -2",
+                                     "i, i + K", "N",     "1, 70"};
 
 static const char *const conditions[] = {
-    "i + k >= N",        "i + k > N - 1", "N <= i + k",         "k > i",
-    "i - k < 0",         "k >= N",        "k < i - 3",          "i + 2 * k >= N",
-    "i + k + 1 >= N",    "k - i < 0 - 2", "i + k - K // 2 < 0", "2 * k > k + 4",
-    "i * 3 - 2 * i < k", "k % 3 == 2",    "x[i] > 2.0",
+    "i + k >= N",         "i + k > N - 1",
+    "N <= i + k",         "k > i",
+    "i - k < 0",          "k >= N",
+    "k < i - 3",          "i + 2 * k >= N",
+    "i + k + 1 >= N",     "k - i < 0 - 2",
+    "i + k - K // 2 < 0", "2 * k > k + 4",
+    "i * 3 - 2 * i < k",  "k % 3 == 2",
+    "x[i] > 2.0",         "i + K * k >= N",
+    "i * K + k > N",      "k * K - i > 2 and i + k >= N",
+    "k * 3 >= w[i]",      "w[i] <= k * K",
+    "K * (N - k) < i",    "k >= w[i]",
+    "k > w[N - 1]",       "w[i] <= k",
 };
 
 /* %1$s: a condition, %2$s: another one. */
@@ -47,7 +56,7 @@ static const char *const bodies[] = {
     "            s += x[p]\n",
 };
 
-static const char program_form[] = "def k(x, K: int):\n"
+static const char program_form[] = "def k(x, w, K: int):\n"
                                    "    N = x.shape[0]\n"
                                    "    y = output_tensor(x.shape, x.dtype)\n"
                                    "    for i in range(N):\n"
@@ -62,12 +71,18 @@ static bool check_call(const struct outcome_program *program)
 {
     static const int64_t lengths[] = {0, 1, 2, 5, 16, 33, 70};
     const int64_t n = OUTCOME_ANY(lengths), window = outcome_below(12) - 1;
-    akg_tensor *x = outcome_filled(1, &n);
-    akg_argument arguments[ARGUMENTS] = {api_tensor(NULL, x), api_int(NULL, window)};
+    akg_tensor *x = outcome_filled(1, &n), *w = NULL;
+    const int64_t length = n - outcome_below(8) / 7;
+    if (!CHECK(akg_tensor_create(AKG_INT32, 1, length < 0 ? &n : &length, &w) == AKG_OK))
+        return false;
+    for (int64_t k = 0; k < akg_tensor_element_count(w); k++)
+        akg_tensor_set(w, &k, outcome_below(9) - 2);
+    akg_argument arguments[ARGUMENTS] = {api_tensor(NULL, x), api_tensor(NULL, w), api_int(NULL, window)};
     char about[50];
     snprintf(about, sizeof about, "N=%d K=%d", (int)n, (int)window);
     bool finished = outcome_check(program, arguments, ARGUMENTS, about);
     akg_tensor_release(x);
+    akg_tensor_release(w);
     return finished;
 }
 
