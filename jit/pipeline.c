@@ -5,6 +5,7 @@
 
 #include "analysis.h"
 #include "cache_key.h"
+#include "counted.h"
 #include "emit_c.h"
 #include "pass.h"
 #include "scalar.h"
@@ -122,6 +123,7 @@ void pipeline_specialise(struct arena *arena, const struct ast_module *tree,
         result->kernel = NULL;
         return;
     }
+    counted_loops(result->kernel);
     analysis_bounds(result->kernel);
     if (general && pipeline_is_open(function, arguments))
         pipeline_refuse_impossible(arena, result->kernel, diagnostics);

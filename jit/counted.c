@@ -1,0 +1,297 @@
+/*
+ * counted.c: see counted.h.
+ *
+ *     i = 0; while i < n and c: { ...; i = i + 1 }   ->   for j = 0 to n: { if not c: break; ... j ... }
+ *
+ * Consumes an elaborated kernel; changes whiles of which one condition compares an int64 that each iteration
+ * ends by counting with what stays the same. The variable that is counted is one of the loop's own then;
+ * where the program goes on with it, it gets the value that it has behind a loop that nothing else ends.
+ * Nothing here may wrap, or evaluate what the while would not.
+ */
+#include "counted.h"
+
+#include "pass.h"
+
+enum { DEEPEST = 100, CONDITIONS = 8, BITS = 61 };
+
+struct counted {
+    struct pass *pass;
+    struct ir_kernel *kernel;
+    struct ir_stmt *loop;  /* the while */
+    struct ir_stmt **step; /* where its last statement stands, variable = variable + a constant */
+    struct ir_symbol *variable;
+    int64_t by;
+    struct ir_expr *conditions[CONDITIONS]; /* all that must hold */
+    int count, limit;                       /* which of them compares the variable */
+    struct ir_expr *end;                    /* of the range, when it is settled */
+};
+
+/* ---- the variable --------------------------------------------------------------------------------- */
+
+static bool is_other_assignment(struct ir_stmt *stmt, void *variable)
+{
+    return stmt->kind != IR_ASSIGN || stmt->symbol != variable;
+}
+
+static bool is_counting(const struct ir_stmt *stmt, int64_t *by)
+{
+    const struct ir_expr *value = stmt->value;
+    if (stmt->kind != IR_ASSIGN || stmt->symbol->dtype != AKG_INT64 || value->kind != IR_OPERATION ||
+        (value->operation != OP_ADD && value->operation != OP_SUB))
+        return false;
+    bool first = value->operands[0]->kind == IR_SYMBOL && value->operands[0]->symbol == stmt->symbol;
+    const struct ir_expr *other = value->operands[first], *self = value->operands[!first];
+    enum { LARGEST = 1 << 20 };
+    if (other->kind != IR_INTEGER || other->integer > LARGEST || other->integer < -LARGEST ||
+        !other->integer || self->kind != IR_SYMBOL || self->symbol != stmt->symbol ||
+        (!first && value->operation == OP_SUB))
+        return false;
+    *by = value->operation == OP_SUB ? -other->integer : other->integer;
+    return true;
+}
+
+/* Whether the body ends by counting, and changes the variable nowhere else. */
+static bool find_step(struct counted *counted)
+{
+    struct ir_stmt **place = &counted->loop->body;
+    if (!*place)
+        return false;
+    while ((*place)->next)
+        place = &(*place)->next;
+    counted->step = place;
+    if (!is_counting(*place, &counted->by))
+        return false;
+    counted->variable = (*place)->symbol;
+    struct ir_stmt *last = *place;
+    *place = NULL;
+    bool alone = ir_block_walk(counted->loop->body, is_other_assignment, counted->variable);
+    *place = last;
+    return alone;
+}
+
+/* ---- conditions ------------------------------------------------------------------------------------ */
+
+static bool find_conditions(struct counted *counted, struct ir_expr *expr)
+{
+    if (expr->kind == IR_OPERATION && expr->operation == OP_AND)
+        return find_conditions(counted, expr->operands[0]) && find_conditions(counted, expr->operands[1]);
+    if (counted->count == CONDITIONS)
+        return false;
+    counted->conditions[counted->count++] = expr;
+    return true;
+}
+
+static bool stays(struct ir_expr *expr, void *context)
+{
+    const struct counted *counted = context;
+    if (expr->kind == IR_LOAD)
+        return expr->access.buffer->role == IR_INPUT;
+    return expr->kind != IR_SYMBOL || expr->symbol->kind != IR_SYMBOL_VARIABLE ||
+           (expr->symbol != counted->variable &&
+            ir_block_walk(counted->loop->body, is_other_assignment, expr->symbol));
+}
+
+/* Whether it has the value wherever it is evaluated, and can be one more or less. */
+static bool has_room(const struct ir_expr *expr)
+{
+    struct pass_ranges none = {.count = 0};
+    return pass_bits_of(&none, expr) <= BITS;
+}
+
+/* The condition as variable < end, or variable > end where it is counted down. */
+static bool settle_end(struct counted *counted, const struct ir_expr *condition)
+{
+    if (condition->kind != IR_OPERATION || condition->operation < OP_LT || condition->operation > OP_GE)
+        return false;
+    bool turned =
+        condition->operands[1]->kind == IR_SYMBOL && condition->operands[1]->symbol == counted->variable;
+    const struct ir_expr *self = condition->operands[turned];
+    struct ir_expr *end = condition->operands[!turned];
+    bool is_less = (condition->operation == OP_LT || condition->operation == OP_LE) != turned;
+    bool is_equal = condition->operation == OP_LE || condition->operation == OP_GE;
+    if (self->kind != IR_SYMBOL || self->symbol != counted->variable || is_less != (counted->by > 0) ||
+        pass_expr_may_stop(end) || !ir_expr_walk(end, stays, counted) ||
+        ((is_equal || counted->by < -1 || counted->by > 1) && !has_room(end)))
+        return false;
+    counted->end = is_equal ? ir_operation(counted->kernel, counted->by > 0 ? OP_ADD : OP_SUB, end,
+                                           ir_integer(counted->kernel, AKG_INT64, 1), NULL)
+                            : end;
+    return true;
+}
+
+/* The first condition that does it; those before it are evaluated behind it then. */
+static bool find_limit(struct counted *counted)
+{
+    for (int k = 0; k < counted->count; k++) {
+        counted->limit = k;
+        if (settle_end(counted, counted->conditions[k]))
+            return true;
+        if (pass_expr_may_stop(counted->conditions[k]))
+            return false;
+    }
+    return false;
+}
+
+/* ---- what the program goes on with ------------------------------------------------------------------ */
+
+struct use {
+    const struct ir_symbol *symbol;
+    bool found;
+};
+
+static bool note_use(struct ir_expr *expr, void *context)
+{
+    struct use *use = context;
+    use->found |= expr->kind == IR_SYMBOL && expr->symbol == use->symbol;
+    return true;
+}
+
+/* Whether the block, from the statement on, may read the variable as it is here; `own`: it is declared in
+ * this block, behind which nothing knows of it. */
+static bool is_used_behind(struct ir_stmt *stmt, const struct ir_symbol *variable, bool own)
+{
+    for (; stmt; stmt = stmt->next) {
+        struct use use = {variable, false};
+        struct ir_stmt *next = stmt->next;
+        stmt->next = NULL;
+        ir_block_expressions(stmt, note_use, &use);
+        stmt->next = next;
+        if (use.found)
+            return true;
+        if (stmt->kind == IR_ASSIGN && stmt->symbol == variable)
+            return false;
+    }
+    return !own;
+}
+
+static bool declares(const struct ir_stmt *block, const struct ir_symbol *variable)
+{
+    for (; block; block = block->next)
+        if (block->kind == IR_VARIABLE && block->symbol == variable)
+            return true;
+    return false;
+}
+
+/* ---- the change -------------------------------------------------------------------------------------- */
+
+static bool is_no_variable(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return expr->kind != IR_SYMBOL || expr->symbol->kind != IR_SYMBOL_VARIABLE;
+}
+
+/* What the variable was set to last, right before the loop in its block, if that is still so; else itself. */
+static struct ir_expr *begin_of(const struct counted *counted, const struct ir_stmt *block)
+{
+    struct ir_expr *begin = NULL;
+    for (const struct ir_stmt *stmt = block; stmt != counted->loop; stmt = stmt->next) {
+        if ((stmt->kind == IR_VARIABLE || stmt->kind == IR_ASSIGN) && stmt->symbol == counted->variable)
+            begin = pass_is_pure(stmt->value) && ir_expr_walk(stmt->value, is_no_variable, NULL) ? stmt->value
+                                                                                                 : NULL;
+        else if (!ir_block_walk(stmt->body, is_other_assignment, counted->variable) ||
+                 !ir_block_walk(stmt->otherwise, is_other_assignment, counted->variable))
+            begin = NULL;
+    }
+    return begin ? pass_copy(counted->pass, begin) : ir_symbol_use(counted->kernel, counted->variable);
+}
+
+static struct ir_stmt *break_unless(const struct counted *counted, struct ir_expr *condition)
+{
+    struct ir_stmt *choice = ir_stmt_new(counted->kernel, IR_IF, counted->loop->span);
+    choice->value = ir_operation(counted->kernel, OP_NOT, condition, NULL, NULL);
+    choice->body = ir_stmt_new(counted->kernel, IR_BREAK, counted->loop->span);
+    return choice;
+}
+
+/* variable = the first place that is no longer in the range */
+static struct ir_stmt *last_value(const struct counted *counted)
+{
+    struct ir_kernel *kernel = counted->kernel;
+    int64_t by = counted->by > 0 ? counted->by : -counted->by;
+    struct ir_expr *variable = ir_symbol_use(kernel, counted->variable);
+    struct ir_stmt *last = ir_stmt_new(kernel, IR_ASSIGN, counted->loop->span);
+    last->symbol = counted->variable;
+    if (by == 1) {
+        last->value = ir_operation(kernel, counted->by > 0 ? OP_MAX : OP_MIN, variable,
+                                   pass_copy(counted->pass, counted->end), NULL);
+        return last;
+    }
+    struct ir_expr *end = pass_copy(counted->pass, counted->end);
+    struct ir_expr *way = counted->by > 0 ? ir_operation(kernel, OP_SUB, end, variable, NULL)
+                                          : ir_operation(kernel, OP_SUB, variable, end, NULL);
+    struct ir_expr *far = ir_operation(kernel, OP_MAX, way, ir_integer(kernel, AKG_INT64, 0), NULL);
+    struct ir_expr *steps = ir_operation(
+        kernel, OP_FLOORDIV, ir_operation(kernel, OP_ADD, far, ir_integer(kernel, AKG_INT64, by - 1), NULL),
+        ir_integer(kernel, AKG_INT64, by), NULL);
+    last->value = ir_operation(
+        kernel, OP_ADD, ir_symbol_use(kernel, counted->variable),
+        ir_operation(kernel, OP_MUL, steps, ir_integer(kernel, AKG_INT64, counted->by), NULL), NULL);
+    return last;
+}
+
+/* A break, or continue, of the loop whose body the block is. */
+static bool has_jump(const struct ir_stmt *block, enum ir_stmt_kind kind)
+{
+    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
+        if (stmt->kind == kind ||
+            (stmt->kind == IR_IF && (has_jump(stmt->body, kind) || has_jump(stmt->otherwise, kind))))
+            return true;
+    return false;
+}
+
+/* Takes the while's place; the block is the one that it stands in. */
+static void count(struct counted *counted, const struct ir_stmt *block, bool is_used)
+{
+    struct ir_stmt *loop = counted->loop;
+    struct ir_symbol *variable = counted->variable;
+    struct ir_symbol *number = ir_symbol_new(counted->kernel, IR_SYMBOL_LOOP, variable->name, AKG_INT64);
+    number->label = variable->label ? variable->label : variable->name;
+    number->span = loop->span;
+    *counted->step = NULL;
+    for (int k = counted->count - 1; k >= 0; k--) {
+        if (k == counted->limit)
+            continue;
+        struct ir_stmt *choice = break_unless(counted, counted->conditions[k]);
+        choice->next = loop->body;
+        loop->body = choice;
+    }
+    pass_rename(loop->body, variable, number);
+    loop->low = begin_of(counted, block);
+    loop->high = counted->end;
+    loop->step = counted->by;
+    loop->symbol = number;
+    loop->value = NULL;
+    loop->kind = IR_FOR;
+    if (is_used) {
+        struct ir_stmt *last = last_value(counted);
+        last->next = loop->next;
+        loop->next = last;
+    }
+}
+
+static void try_while(struct pass *pass, struct ir_stmt *block, struct ir_stmt *loop)
+{
+    struct counted counted = {.pass = pass, .kernel = pass->kernel, .loop = loop};
+    if (!find_step(&counted) || !find_conditions(&counted, loop->value) || !find_limit(&counted) ||
+        has_jump(loop->body, IR_CONTINUE))
+        return;
+    bool is_used = is_used_behind(loop->next, counted.variable, declares(block, counted.variable));
+    if (!is_used || (counted.count == 1 && !has_jump(loop->body, IR_BREAK)))
+        count(&counted, block, is_used);
+}
+
+static void visit_block(struct pass *pass, struct ir_stmt *block, int depth)
+{
+    for (struct ir_stmt *stmt = block; stmt && depth < DEEPEST; stmt = stmt->next) {
+        visit_block(pass, stmt->body, depth + 1);
+        visit_block(pass, stmt->otherwise, depth + 1);
+        if (stmt->kind == IR_WHILE)
+            try_while(pass, block, stmt);
+    }
+}
+
+void counted_loops(struct ir_kernel *kernel)
+{
+    struct pass pass = {.kernel = kernel, .arena = kernel->arena};
+    visit_block(&pass, kernel->body, 0);
+}
