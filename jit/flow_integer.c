@@ -178,6 +178,14 @@ static int guarded(struct flow_builder *builder, bool modulo, int a, int b)
     return result;
 }
 
+static int multiplied_high(struct flow_builder *builder, int a, uint64_t factor)
+{
+    struct flow_item item = flow_item(FLOW_MULTIPLY_HIGH);
+    item.operands[0] = a;
+    item.operands[1] = flow_constant(builder, (int64_t)factor);
+    return flow_add_known(builder, item);
+}
+
 /* By a constant of less than 2^32, without a division: for u below 2^63, u // c is the upper part of u * m,
  * where m is the least number above 2^(64 + s) / c, and s = ceil(log2 c) - 1: it is too large by at most
  * c <= 2^(s + 1) parts of 2^(64 + s), and u times that stays below one part (Granlund and Montgomery,
@@ -187,19 +195,37 @@ static int by_constant(struct flow_builder *builder, bool modulo, bool nonnegati
 {
     int s = 63 - __builtin_clzll((uint64_t)by), sign = FLOW_NONE, u = a; /* no power of two */
     uint64_t m = (uint64_t)((((unsigned __int128)1 << (64 + s)) / (uint64_t)by) + 1);
-    struct flow_item item = flow_item(FLOW_MULTIPLY_HIGH);
     if (!nonnegative) {
         sign = flow_shifted(builder, X86_SAR_BY, a, 63);
         u = flow_alu(builder, X86_XOR, a, sign, 0);
     }
-    item.operands[0] = u;
-    item.operands[1] = flow_constant(builder, (int64_t)m);
-    int result = flow_shifted(builder, X86_SHR_BY, flow_add_known(builder, item), s);
+    int result = flow_shifted(builder, X86_SHR_BY, multiplied_high(builder, u, m), s);
     if (!nonnegative)
         result = flow_alu(builder, X86_XOR, result, sign, 0);
     if (!modulo)
         return result;
     return flow_alu(builder, X86_SUB, a, flow_alu(builder, X86_IMUL, result, FLOW_NONE, by), 0);
+}
+
+/* All 64 bits by a constant that is no power of two, likewise: m is too large by no more than 2^s parts, or
+ * else it is the one of 65 bits of which 2^(64 + s + 1) are parts, whose highest bit is added apart (figure
+ * 4.1 there). */
+static int natural_by_constant(struct flow_builder *builder, bool modulo, int a, uint64_t by)
+{
+    int s = 63 - __builtin_clzll(by), result;
+    unsigned __int128 power = (unsigned __int128)1 << (64 + s);
+    uint64_t m = (uint64_t)(power / by) + 1;
+    if ((unsigned __int128)m * by - power <= (uint64_t)1 << s) {
+        result = flow_shifted(builder, X86_SHR_BY, multiplied_high(builder, a, m), s);
+    } else {
+        int high = multiplied_high(builder, a, (uint64_t)(2 * power / by + 1));
+        int rest = flow_shifted(builder, X86_SHR_BY, flow_alu(builder, X86_SUB, a, high, 0), 1);
+        result = flow_shifted(builder, X86_SHR_BY, add(builder, rest, high), s);
+    }
+    if (!modulo)
+        return result;
+    return flow_alu(builder, X86_SUB, a,
+                    flow_alu(builder, X86_IMUL, result, flow_constant(builder, (int64_t)by), 0), 0);
 }
 
 static int divided(struct flow_builder *builder, const struct ir_expr *expr, int a, int b)
@@ -216,6 +242,8 @@ static int divided(struct flow_builder *builder, const struct ir_expr *expr, int
     bool nonnegative = !is_signed || is_nonnegative(builder, expr->operands[0]);
     if (by > 1 && by <= UINT32_MAX && dtype != AKG_UINT64)
         return by_constant(builder, modulo, nonnegative, a, by);
+    if (by > 1 && dtype == AKG_UINT64)
+        return natural_by_constant(builder, modulo, a, (uint64_t)by);
     b = flow_extended(builder, dtype, b);
     if (!is_signed || (nonnegative && is_nonnegative(builder, divisor))) {
         int rest, result = quotient(builder, dtype != AKG_UINT64, a, b, &rest);

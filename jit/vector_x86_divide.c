@@ -129,6 +129,7 @@ static int floor_quotient_of_small(struct machine *machine, akg_dtype dtype, int
 /* The high halves of the products of numbers without a sign with one of 32 bits. */
 static int high_product(struct machine *machine, int bits, int a, uint32_t factor)
 {
+    enum { WIDEST = 512 }; /* of a constant: of as many lanes of 64 bits as there are of 32 */
     int factors = machine_constant(machine, VECTOR_I32, factor);
     int even = machine_rvm(machine, X86_VPMULUDQ, bits, a, factors);
     int odd = machine_shift(machine, X86_VPSRLQ_BY, X86_VPSRLQ_BY_WIDE, bits, a, 32);
@@ -137,6 +138,11 @@ static int high_product(struct machine *machine, int bits, int a, uint32_t facto
     if (!machine_is_avx512(machine)) {
         enum { ODD_ONES = 0xaa };
         return machine_rvmi(machine, X86_VBLENDPS, bits, even, odd, ODD_ONES);
+    }
+    if (2 * bits <= WIDEST) {
+        int upper = machine_constant(machine, VECTOR_I64, (uint64_t)UINT32_MAX << 32);
+        return machine_rvm(machine, X86_VORPS, bits, even,
+                           machine_rvm(machine, X86_VANDPS, bits, odd, upper)); /* become one instruction */
     }
     odd = machine_shift(machine, X86_VPSRLQ_BY, X86_VPSRLQ_BY_WIDE, bits, odd, 32);
     odd = machine_shift(machine, X86_VPSLLQ_BY, X86_VPSLLQ_BY_WIDE, bits, odd, 32);
@@ -165,6 +171,11 @@ int machine_floor_quotient(struct machine *machine, akg_dtype dtype, int a, uint
         int size = machine_rvm(machine, X86_VXORPS, bits, a, sign);
         int high = high_product(machine, bits, size, (uint32_t)factor);
         return machine_rvm(machine, X86_VXORPS, bits, shift_right(machine, bits, high, up - 1), sign);
+    }
+    for (int less = 1; less <= up; less++) { /* a factor of 32 bits that is too large by as little? */
+        uint64_t power = (uint64_t)1 << (WORD + up - less), factor = power / divisor + 1;
+        if (factor <= UINT32_MAX && factor * divisor - power <= (uint64_t)1 << (up - less))
+            return shift_right(machine, bits, high_product(machine, bits, a, (uint32_t)factor), up - less);
     }
     /* 2^(32 + up) / d - 2^32, rounded up */
     uint64_t factor = ((((uint64_t)1 << up) - divisor) << WORD) / divisor + 1;

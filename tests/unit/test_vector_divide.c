@@ -179,7 +179,9 @@ static void fill_integers(akg_tensor *x, akg_tensor *divisor)
 
 static void check_integer_dtype(akg_dtype dtype)
 {
-    static const char *const divisors[] = {"d[i]", "d[0]", "d[7]", "d[13]", "3", "10", "121", "-7"};
+    static const char *const divisors[] = {"d[i]", "d[0]", "d[7]", "d[13]",      "3",
+                                           "10",   "121",  "7",    "1000000007", "-7"};
+    enum { LARGE = 8, NEGATIVE = 9, COUNT_OF_DIVISORS = 10 };
     const int64_t shape[] = {COUNT};
     akg_tensor *x = NULL, *divisor = NULL;
     char program[300];
@@ -187,8 +189,8 @@ static void check_integer_dtype(akg_dtype dtype)
         !CHECK(akg_tensor_create(dtype, 1, shape, &divisor) == AKG_OK))
         return;
     fill_integers(x, divisor);
-    for (int k = 0; k < 16; k++) {
-        if (k >= 14 && !dtype_is_signed(dtype))
+    for (int k = 0; k < 2 * COUNT_OF_DIVISORS; k++) {
+        if ((k / 2 == NEGATIVE && !dtype_is_signed(dtype)) || (k / 2 == LARGE && dtype_table[dtype].size < 4))
             continue;
         snprintf(program, sizeof program,
                  "def k(x: %s[N], d: %s[N]):\n    y = output_tensor(x.shape, x.dtype)\n"
