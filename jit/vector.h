@@ -340,10 +340,10 @@ const struct vector_value *vector_other_store(const struct vector_loop *loop,
 
 /* Of one loop; larger ones are left to C. */
 enum {
-    VECTOR_VALUES = 1600,
+    VECTOR_VALUES = 32000,
     VECTOR_MEMBERS = 20,
     VECTOR_STREAMS = 24,
-    VECTOR_STATEMENTS = 1600,
+    VECTOR_STATEMENTS = 16000,
     VECTOR_LARGEST_STEP = 1000000
 };
 

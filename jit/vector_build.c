@@ -35,24 +35,14 @@ bool vector_has_effect(enum vector_kind kind)
            kind == VECTOR_ACCUMULATE || kind == VECTOR_SET || kind == VECTOR_SCAN || kind == VECTOR_REPEAT;
 }
 
-/* The same as an earlier one? `line` is for people only. */
-static bool same_value(const struct vector_value *a, const struct vector_value *b)
-{
-    return a->kind == b->kind && a->type == b->type && a->dtype == b->dtype && a->from == b->from &&
-           a->operation == b->operation && memcmp(a->operands, b->operands, sizeof a->operands) == 0 &&
-           a->mask == b->mask && a->slot == b->slot && a->stream == b->stream && a->offset == b->offset &&
-           a->epoch == b->epoch && a->bits == b->bits && a->rounds == b->rounds;
-}
-
 int vector_add(struct vector_builder *builder, struct vector_value value)
 {
     struct vector_loop *loop = builder->loop;
     value.line = builder->line;
     value.section = builder->section;
-    if (!vector_has_effect(value.kind))
-        for (int k = builder->first; k < loop->values.count; k++)
-            if (same_value(&loop->values.items[k], &value))
-                return k;
+    int same = vector_has_effect(value.kind) ? -1 : vector_memo_value(builder, &value);
+    if (same >= 0)
+        return same;
     if (loop->values.count >= VECTOR_VALUES)
         return vector_refuse(builder);
     loop->wide |= vector_type_is_wide(value.type);
@@ -135,20 +125,20 @@ int vector_argument_new(struct vector_builder *builder, struct vector_argument a
 
 int *vector_scalar(struct vector_builder *builder, const struct ir_symbol *symbol)
 {
-    for (int k = builder->scalars.count - 1; k >= 0; k--)
-        if (builder->scalars.items[k].symbol == symbol)
-            return &builder->scalars.items[k].value;
-    return NULL;
+    int place = vector_memo_scalar(builder, symbol);
+    return place < 0 ? NULL : &builder->scalars.items[place].value;
 }
 
 void vector_declare(struct vector_builder *builder, const struct ir_symbol *symbol, int value)
 {
     struct vector_scalar scalar = {symbol, value};
     int *known = vector_scalar(builder, symbol);
-    if (known)
+    if (known) {
         *known = value; /* in the other branch, or unrolled */
-    else
-        list_push(builder->arena, &builder->scalars, scalar);
+        return;
+    }
+    list_push(builder->arena, &builder->scalars, scalar);
+    vector_memo_add_scalar(builder, symbol);
 }
 
 /* ---- accumulators ---------------------------------------------------------------------------- */
@@ -686,7 +676,7 @@ struct vector_loop *vector_build_any(struct arena *arena, const struct ir_stmt *
                                      const struct dependences *dependences,
                                      const struct vector_options *options)
 {
-    struct vector_memo memo = {NULL, NULL, false};
+    struct vector_memo memo = {.stmt = NULL};
     struct vector_builder builder = {.arena = arena,
                                      .stmt = stmt,
                                      .options = options,
@@ -737,11 +727,12 @@ int vector_latency(const struct vector_value *value)
                                                                                                          : 1;
 }
 
-/* How long the value that waits longest takes, in sums. */
+/* How long the value that waits longest takes, in sums; of those of a long loop, the first. */
 static int longest_chain(const struct vector_loop *loop)
 {
-    int lengths[VECTOR_VALUES], longest = 0;
-    for (int k = 0; k < loop->values.count; k++) {
+    enum { LOOKED_AT = 1600 };
+    int lengths[LOOKED_AT], longest = 0;
+    for (int k = 0; k < loop->values.count && k < LOOKED_AT; k++) {
         const struct vector_value *value = &loop->values.items[k];
         lengths[k] = 0;
         for (int operand = 0; operand < 3; operand++)

@@ -11,11 +11,27 @@ struct vector_scalar {
     int value;
 };
 
-/* The last answer to whether a loop stores into a buffer: bodies are long, and ask for each load. */
+/* Symbols, by their addresses. */
+struct vector_table {
+    struct vector_entry {
+        const struct ir_symbol *symbol; /* NULL: none */
+        int place;
+    } * entries;
+    size_t slots, count; /* 0, or a power of two */
+};
+
+/* Answers that are asked for again and again of bodies that are long; all zero at first. Asked for by one
+ * builder (vector_memo.c). */
 struct vector_memo {
-    const struct ir_stmt *stmt;
+    const struct ir_stmt *stmt; /* whether it stores into the buffer: the last answer */
     const struct ir_buffer *buffer;
     bool stores;
+    int *heads;                     /* 1 + the newest value of each chain; NULL: there are none yet */
+    LIST(int) next;                 /* 1 + the one before each value in its chain */
+    int first, chained;             /* values from here to there are in chains */
+    struct vector_table scalars;    /* places among the builder's */
+    const struct ir_stmt *declarer; /* what its body declares */
+    struct vector_table declared;
 };
 
 struct vector_builder {
@@ -42,6 +58,19 @@ struct vector_builder {
     struct vector_memo *memo; /* NULL: answers are not kept */
     bool refused;
 };
+
+/* ---- vector_memo.c ----------------------------------------------------------------------------- */
+
+/* An earlier value of the section that is the same; -1. */
+int vector_memo_value(struct vector_builder *builder, const struct vector_value *value);
+/* The place among the scalars; -1. */
+int vector_memo_scalar(const struct vector_builder *builder, const struct ir_symbol *symbol);
+/* The last one of them was added. */
+void vector_memo_add_scalar(struct vector_builder *builder, const struct ir_symbol *symbol);
+/* Whether the body of the loop declares it, at whatever depth. */
+bool vector_memo_declares(const struct vector_builder *builder, const struct ir_symbol *symbol);
+
+/* ---- vector_build.c ---------------------------------------------------------------------------- */
 
 /* Marks the loop as one that stays C. Values made after that mean nothing. */
 int vector_refuse(struct vector_builder *builder);

@@ -42,11 +42,11 @@ static bool symbol_is_invariant(const struct vector_builder *builder, const stru
     case IR_SYMBOL_ATTRIBUTE:
         return true;
     case IR_SYMBOL_LOOP:
-        return symbol != builder->stmt->symbol && !declares(builder->stmt->body, symbol);
+        return symbol != builder->stmt->symbol && !vector_memo_declares(builder, symbol);
     case IR_SYMBOL_LET:
-        return !declares(builder->stmt->body, symbol);
+        return !vector_memo_declares(builder, symbol);
     case IR_SYMBOL_VARIABLE:
-        return !declares(builder->stmt->body, symbol) && !assigns(builder->stmt->body, symbol);
+        return !vector_memo_declares(builder, symbol) && !assigns(builder->stmt->body, symbol);
     }
     return false;
 }

@@ -145,8 +145,11 @@ bool vector_stores_into(const struct vector_builder *builder, const struct ir_bu
     struct vector_memo *memo = builder->memo;
     if (!memo)
         return ir_block_stores_to(builder->stmt->body, buffer);
-    if (memo->stmt != builder->stmt || memo->buffer != buffer)
-        *memo = (struct vector_memo){builder->stmt, buffer, ir_block_stores_to(builder->stmt->body, buffer)};
+    if (memo->stmt != builder->stmt || memo->buffer != buffer) {
+        memo->stmt = builder->stmt;
+        memo->buffer = buffer;
+        memo->stores = ir_block_stores_to(builder->stmt->body, buffer);
+    }
     return memo->stores;
 }
 

@@ -113,7 +113,10 @@ struct machine_kept {
     int virtual_register;
     bool is_shared; /* struct machine_shared has it, too */
     bool is_set;    /* by the first code that uses it: there is nothing before */
+    int before;     /* 1 + the one before with the same hash; 0: none */
 };
+
+enum { MACHINE_KEPT_HEADS = 256 };
 
 /* Whether there was nan among what an accumulator was of (vector_x86_extreme.c). */
 struct machine_nan {
@@ -140,8 +143,9 @@ struct machine {
     int slim_lanes; /* as of the listing */
     LIST(struct machine_register) registers;
     LIST(struct machine_kept) kept;
-    machine_section *section; /* where instructions go */
-    machine_code body;        /* with registers of the machine, in their order */
+    int kept_heads[MACHINE_KEPT_HEADS]; /* 1 + the last one with that hash */
+    machine_section *section;           /* where instructions go */
+    machine_code body;                  /* with registers of the machine, in their order */
     machine_data data;
     int pointers[VECTOR_STREAMS]; /* the general register with the address; -1: it stays in its slot */
     int fetched[VECTOR_STREAMS];  /* in parts of bands: that of what is fetched ahead; 0: nothing is */

@@ -130,12 +130,15 @@ struct x86_memory machine_slot(const struct machine *machine, int slot)
 int machine_keep(struct machine *machine, enum kept_kind kind, enum vector_type type, int number,
                  uint64_t bits)
 {
-    for (int k = 0; k < machine->kept.count; k++) {
+    uint64_t hash = (bits ^ (uint64_t)number << 8 ^ (uint64_t)kind) * 0x9E3779B97F4A7C15u;
+    int *head = &machine->kept_heads[hash >> 32 & (MACHINE_KEPT_HEADS - 1)];
+    for (int k = *head - 1; k >= 0; k = machine->kept.items[k].before - 1) {
         const struct machine_kept *kept = &machine->kept.items[k];
         if (kept->kind == kind && kept->type == type && kept->number == number && kept->bits == bits)
             return kept->virtual_register;
     }
-    struct machine_kept kept = {kind, type, number, bits, 0, false, false};
+    struct machine_kept kept = {kind, type, number, bits, 0, false, false, *head};
+    *head = machine->kept.count + 1;
     kept.virtual_register =
         type == VECTOR_MASK
             ? machine_new_mask(machine)
