@@ -119,15 +119,24 @@ struct value elaborate_member(struct elaborator *e, const struct ast_expr *expr)
 
 /* ---- slices ------------------------------------------------------------------------ */
 
+/* A negative constant does, as in Python; not what hangs on an extent or attribute, which may be compiled in
+ * for some calls and not for others. */
+static bool counts_from_end(const struct value *value, const struct ir_expr *index)
+{
+    return index->kind == IR_INTEGER && index->integer < 0 && !value->is_given;
+}
+
 static struct ir_expr *elaborate_slice_end(struct elaborator *e, const struct ast_expr *end,
                                            struct ir_expr *extent, struct ir_expr *initial)
 {
     struct ir_expr *index;
+    struct value value;
 
     if (!end)
         return initial;
-    index = value_index(e, elaborate_expr(e, end), end->span);
-    if (index && index->kind == IR_INTEGER && index->integer < 0) /* counted from the end, as in Python */
+    value = elaborate_expr(e, end);
+    index = value_index(e, value, end->span);
+    if (index && counts_from_end(&value, index))
         index = ir_operation(e->kernel, OP_ADD, expr_copy(e, extent), index, NULL);
     return index;
 }
@@ -315,8 +324,7 @@ static bool elaborate_push_index(struct elaborator *e, struct index_list *list, 
         return false;
     if (elaborate_refuse_before(e, list, buffer, index, span))
         return false;
-    /* a negative constant counts from the end, as in Python */
-    if (index->kind == IR_INTEGER && index->integer < 0 && list->count < buffer->rank)
+    if (counts_from_end(&value, index) && list->count < buffer->rank)
         index = ir_operation(e->kernel, OP_ADD, expr_copy(e, buffer->shape[list->count]), index, NULL);
     if (list->count < AKG_MAX_RANK)
         list->items[list->count] = index;

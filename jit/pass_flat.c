@@ -94,6 +94,7 @@ struct flat {
     const struct ir_symbol *variable;
     struct product row;           /* of so many */
     const struct ir_symbol *rest; /* the variable of the loop over a row; NULL: there is but one row */
+    const struct ir_symbol *quotient; /* the row's number */
 };
 
 static struct ir_expr *number(struct flat *flat, int64_t value)
@@ -237,6 +238,15 @@ static bool is_rest(const struct flat *flat, const struct ir_expr *expr)
     return expr->kind == IR_SYMBOL && expr->symbol == flat->rest;
 }
 
+/* What compose was given last, or a quotient or remainder of it; a sum of others that looks the same may
+ * wrap. */
+static bool is_own_quotient(const struct flat *flat, const struct ir_expr *expr)
+{
+    while (expr->kind == IR_OPERATION && (expr->operation == OP_FLOORDIV || expr->operation == OP_MOD))
+        expr = expr->operands[0];
+    return expr->kind == IR_SYMBOL && expr->symbol == flat->quotient;
+}
+
 /* `quotient` of what compose made; NULL: it is something else. */
 static struct ir_expr *quotient_in(struct flat *flat, const struct ir_expr *expr)
 {
@@ -247,7 +257,8 @@ static struct ir_expr *quotient_in(struct flat *flat, const struct ir_expr *expr
         return NULL;
     const struct ir_expr *rows = expr->operands[0];
     struct ir_expr *row = expression_of(flat, &flat->row);
-    if (rows->kind != IR_OPERATION || rows->operation != OP_MUL || !ir_expr_equal(rows->operands[1], row))
+    if (rows->kind != IR_OPERATION || rows->operation != OP_MUL ||
+        !ir_expr_equal(rows->operands[1], row) || !is_own_quotient(flat, rows->operands[0]))
         return NULL;
     return pass_copy(flat->pass, rows->operands[0]);
 }
@@ -276,6 +287,7 @@ static struct ir_expr *take_apart(struct pass *pass, struct ir_expr *expr, void 
         const struct ir_expr *divided = value_of(expr->operands[0]);
         if (divided->kind != IR_SYMBOL || divided->symbol != flat->variable)
             return expr;
+        ask_of_product(flat, &divisor);
         return expr->operation == OP_MOD ? use(flat, flat->variable) : number(flat, 0);
     }
     struct ir_expr *quotient = quotient_in(flat, expr->operands[0]);
@@ -305,6 +317,7 @@ static struct ir_stmt *loop_over_row(struct flat *flat, struct ir_stmt *old, str
 {
     struct ir_stmt *loop = pass_count_to(flat->pass, old, count);
     flat->rest = loop->symbol;
+    flat->quotient = quotient->symbol;
     old->symbol->note = compose(flat, quotient);
     loop->body = pass_copy_block(flat->pass, old->body);
     old->symbol->note = NULL;

@@ -431,7 +431,7 @@ static bool ask_remainder(const struct cutter *cutter, const struct pass_affine 
     if (pass_affine_coefficient(b, cutter->variable) != 0)
         return false;
     return zero_of(cutter, a, &none, &question->sign, &question->from) && question->from.divisor == 1 &&
-           (question->sign > 0 || (!question->from.is_far && partition_is_near(cutter->partition, b)));
+           !question->from.is_far && partition_is_near(cutter->partition, b); /* multiples do not wrap */
 }
 
 /* The sum that an operand is; of two that it is one of, the one that moves with the loop. */

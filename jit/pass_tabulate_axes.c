@@ -74,6 +74,14 @@ struct ir_expr *tabulate_end_of_axis(const struct tabulator *tabulator, const st
     return tabulator->only_functions ? NULL : end_in_call(tabulator, loop->high, true, 0);
 }
 
+/* Attributes may say anything where the loop is not run, and a table is filled all the same. */
+static bool is_small(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return expr->kind != IR_SYMBOL || expr->symbol->kind != IR_SYMBOL_ATTRIBUTE ||
+           expr->symbol->known.bits == IR_SMALL_BITS;
+}
+
 static bool add_axis(const struct tabulator *tabulator, const struct ir_symbol *symbol, struct axes *axes)
 {
     int level = 0;
@@ -85,7 +93,8 @@ static bool add_axis(const struct tabulator *tabulator, const struct ir_symbol *
     if (level == tabulator->count || axes->count == AXES)
         return false;
     const struct ir_stmt *loop = tabulator->loops[level];
-    if (loop->step != 1 || !pass_is_of_call(loop->low) || !tabulate_end_of_axis(tabulator, loop))
+    if (loop->step != 1 || !pass_is_of_call(loop->low) || !tabulate_end_of_axis(tabulator, loop) ||
+        !ir_expr_walk(loop->low, is_small, NULL) || !ir_expr_walk(loop->high, is_small, NULL))
         return false;
     axes->is_of_nest |= level >= tabulator->nest;
     axes->loops[axes->count++] = loop;

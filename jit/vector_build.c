@@ -712,7 +712,8 @@ struct vector_loop *vector_build_any(struct arena *arena, const struct ir_stmt *
         vector_fuse(&builder);
     vector_sweep(&builder);
     vector_place_choices(builder.loop);
-    return builder.loop->values.count && vector_scatters_alone(builder.loop) && vector_scans_pay(builder.loop)
+    return builder.loop->values.count && vector_scatters_end(builder.loop) &&
+                   vector_scatters_alone(builder.loop) && vector_scans_pay(builder.loop)
                ? builder.loop
                : NULL;
 }

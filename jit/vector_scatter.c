@@ -60,12 +60,35 @@ static enum operation change_of(const struct ir_stmt *stmt)
     return stmt->value->operation == OP_SUB ? OP_ADD : stmt->value->operation;
 }
 
-static bool is_linear(const struct vector_builder *builder, const struct ir_access *access)
+/* Whether a branch of the block stores into the buffer. */
+static bool branches_store_to(const struct ir_stmt *first, const struct ir_buffer *buffer)
+{
+    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next)
+        if (stmt->kind == IR_IF && (ir_block_stores_to(stmt->body, buffer) ||
+                                    ir_block_stores_to(stmt->otherwise, buffer)))
+            return true;
+    return false;
+}
+
+static bool are_linear(const struct vector_builder *builder, const struct ir_access *access)
 {
     for (int axis = 0; axis < access->buffer->rank; axis++)
         if (!vector_is_linear(builder, access->indices[axis]))
             return false;
     return true;
+}
+
+/* Under a condition fewer indices are known before the loop, rows that are loaded say. The answer is one for
+ * all that a loop does with a tensor: a scatter waits for the others. */
+static bool is_linear(const struct vector_builder *builder, const struct ir_access *access)
+{
+    if (!are_linear(builder, access))
+        return false;
+    if (builder->mask >= 0 || !branches_store_to(builder->stmt->body, access->buffer))
+        return true;
+    struct vector_builder masked = *builder;
+    masked.mask = 0;
+    return are_linear(&masked, access);
 }
 
 /* How many statements of the block, in branches perhaps, accumulate by the operation into elements of the
@@ -209,6 +232,24 @@ void vector_scatter(struct vector_builder *builder, const struct ir_stmt *stmt)
                                  count_changes(builder, builder->stmt->body, access->buffer, change_of(stmt));
     vector_add(builder, value);
     builder->stores++;
+}
+
+/* Whether each scatter that waits is followed by one that does not. */
+bool vector_scatters_end(const struct vector_loop *loop)
+{
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *value = &loop->values.items[k];
+        bool ends = value->kind != VECTOR_SCATTER || !value->waits;
+        for (int later = k + 1; later < loop->values.count && !ends; later++) {
+            const struct vector_value *other = &loop->values.items[later];
+            ends = other->kind == VECTOR_SCATTER && !other->waits &&
+                   loop->streams.items[other->stream].access->buffer ==
+                       loop->streams.items[value->stream].access->buffer;
+        }
+        if (!ends)
+            return false;
+    }
+    return true;
 }
 
 /* Whether what may end early for a scatter has the one effect alone. */
