@@ -259,24 +259,32 @@ static const char *work_of_loop(struct work *work, const struct ir_stmt *loop, i
     return arena_format(arena, "%s * %s", iterations, text);
 }
 
-static const char *work_of_block(struct work *work, const struct ir_stmt *block, int depth)
+/* What is outside of loops, with all branches; what loops in it do goes behind `inside`. */
+static double work_outside(struct work *work, const struct ir_stmt *block, int depth, const char **inside)
 {
     struct arena *arena = &work->emitter->arena;
-    const char *inside = "";
     double count = 0.25;
 
     for (const struct ir_stmt *stmt = block; stmt && depth < EMIT_DEEPEST_BLOCK; stmt = stmt->next) {
         count += operations_of(stmt);
         if (stmt->kind == IR_FOR || stmt->kind == IR_WHILE) {
-            inside = arena_format(arena, "%s + %s", inside, work_of_loop(work, stmt, depth));
+            *inside = arena_format(arena, "%s + %s", *inside, work_of_loop(work, stmt, depth));
             continue;
         }
         if (stmt->body)
-            inside = arena_format(arena, "%s + %s", inside, work_of_block(work, stmt->body, depth + 1));
+            count += work_outside(work, stmt->body, depth + 1, inside);
         if (stmt->otherwise)
-            inside = arena_format(arena, "%s + %s", inside, work_of_block(work, stmt->otherwise, depth + 1));
+            count += work_outside(work, stmt->otherwise, depth + 1, inside);
     }
-    return arena_format(arena, "(%.2f%s)", count, inside);
+    return count;
+}
+
+static const char *work_of_block(struct work *work, const struct ir_stmt *block, int depth)
+{
+    const char *inside = "";
+    double count = work_outside(work, block, depth, &inside);
+
+    return arena_format(&work->emitter->arena, "(%.2f%s)", count, inside);
 }
 
 const char *emit_work(struct emitter *emitter, const struct ir_stmt *loop, const bool *inside,

@@ -92,8 +92,8 @@ struct flat {
     bool changed, refused;
     /* the loop that is being taken apart */
     const struct ir_symbol *variable;
-    struct product row;           /* of so many */
-    const struct ir_symbol *rest; /* the variable of the loop over a row; NULL: there is but one row */
+    struct product row;               /* of so many */
+    const struct ir_symbol *rest;     /* the variable of the loop over a row; NULL: there is but one row */
     const struct ir_symbol *quotient; /* the row's number */
 };
 
@@ -257,8 +257,8 @@ static struct ir_expr *quotient_in(struct flat *flat, const struct ir_expr *expr
         return NULL;
     const struct ir_expr *rows = expr->operands[0];
     struct ir_expr *row = expression_of(flat, &flat->row);
-    if (rows->kind != IR_OPERATION || rows->operation != OP_MUL ||
-        !ir_expr_equal(rows->operands[1], row) || !is_own_quotient(flat, rows->operands[0]))
+    if (rows->kind != IR_OPERATION || rows->operation != OP_MUL || !ir_expr_equal(rows->operands[1], row) ||
+        !is_own_quotient(flat, rows->operands[0]))
         return NULL;
     return pass_copy(flat->pass, rows->operands[0]);
 }

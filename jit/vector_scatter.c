@@ -64,8 +64,8 @@ static enum operation change_of(const struct ir_stmt *stmt)
 static bool branches_store_to(const struct ir_stmt *first, const struct ir_buffer *buffer)
 {
     for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next)
-        if (stmt->kind == IR_IF && (ir_block_stores_to(stmt->body, buffer) ||
-                                    ir_block_stores_to(stmt->otherwise, buffer)))
+        if (stmt->kind == IR_IF &&
+            (ir_block_stores_to(stmt->body, buffer) || ir_block_stores_to(stmt->otherwise, buffer)))
             return true;
     return false;
 }

@@ -2,7 +2,9 @@
  * test_hostile.c: source texts that no person writes. Each is taken or refused with a diagnostic that has a
  * place, within a bound of processor time that a build without optimisation keeps too, and of memory.
  */
+#include "api_support.h"
 #include "check.h"
+#include "outcome.h"
 
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -192,6 +194,30 @@ static void test_blocks(void)
     nested("one-line blocks", "def f(x):\n    ", "if x: ", "pass", "", tail, portion(10000, 300), NULL);
     nested("else without if", "def f(x):\n", "    else:\n", "", "", tail, portion(10000, 300), NULL);
     nested("dedents", "def f(x):\n                    pass\n", "   \n  pass\n", "", "", "", 3000, NULL);
+}
+
+/* As many as the language takes, in a loop that threads may share. */
+static void test_chain(void)
+{
+    enum { CHOICES = 700, COUNT = 1000 };
+    const int64_t count = COUNT;
+    struct text text;
+    akg_tensor *x = outcome_filled(1, &count);
+
+    text_init(&text);
+    text_string(&text, "def f(x):\n    y = output_tensor(x.shape, x.dtype)\n    for i in range(x.shape[0]):\n"
+                       "        p = i\n        if i == 900:\n            p = 3\n");
+    for (int k = 0; k < CHOICES; k++)
+        text_format(&text, "        elif i == %d:\n            p = %d\n", k, k * 7 % COUNT);
+    text_string(&text, "        y[i] = x[p]\n    return y\n");
+    if (CHECK(!text.failed)) {
+        struct outcome_program program = outcome_compile(text.data);
+        akg_argument argument = api_tensor(NULL, x);
+        CHECK(outcome_check(&program, &argument, 1, "a chain of choices"));
+        outcome_release(&program);
+    }
+    text_free(&text);
+    akg_tensor_release(x);
 }
 
 static void test_size(void)
@@ -388,6 +414,7 @@ int main(void)
     test_bytes();
     test_nesting();
     test_blocks();
+    test_chain();
     if (SLOWER <=
         10) /* what fills the limits on copies is some gigabytes where each object is allocated alone */
         test_inlining();
