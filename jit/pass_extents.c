@@ -11,8 +11,8 @@
  *     if 0 < group and (H - 1) // max(group, 1) < K { the loops, h // max(group, 1) without tests } else ...
  *
  * Consumes outermost loops in which nothing may stop but for such indices (pass_extents_ends.c says which
- * these are), and for divisors that the call says. All values that an index may have are asked for, whatever
- * conditions it stands under; that they are inside is enough, not needed. Where divisors are tested, too,
+ * these are), and for divisors that the call says. All values that an index may have are asked for, as far as
+ * no condition that it stands under compares it; that they are inside is enough, not needed. Where divisors are tested, too,
  * other indices stay as they are. Runs first, so that other passes find a loop that cannot stop. A divisor
  * that is known to be above 0 is written as the maximum of 1 and itself, so that whoever moves the quotient
  * sees that.
@@ -83,8 +83,15 @@ static void trust_block(struct asker *asker, struct ir_stmt *block)
             trust_access(asker, &stmt->access);
         asker->loops[asker->depth] = stmt;
         asker->depth += stmt->kind == IR_FOR;
+        int guards = asker->guard_count;
+        if (stmt->kind == IR_IF)
+            extents_know(asker, stmt->value, true);
         trust_block(asker, stmt->body);
+        asker->guard_count = guards;
+        if (stmt->kind == IR_IF)
+            extents_know(asker, stmt->value, false);
         trust_block(asker, stmt->otherwise);
+        asker->guard_count = guards;
         asker->depth -= stmt->kind == IR_FOR;
     }
 }

@@ -8,13 +8,22 @@
 
 enum {
     EXTENTS_LOOPS = 16,      /* around an access */
+    EXTENTS_GUARDS = 16,     /* likewise */
     EXTENTS_CONDITIONS = 32, /* of a nest */
+};
+
+/* A comparison of int64 that holds: a < b, <=, > or >=. */
+struct guard {
+    enum operation comparison;
+    const struct ir_expr *a, *b;
 };
 
 struct asker {
     struct pass *pass;
     const struct ir_stmt *loops[EXTENTS_LOOPS]; /* around what is looked at, outermost first */
     int depth;
+    struct guard guards[EXTENTS_GUARDS]; /* that it stands under */
+    int guard_count;
     struct ir_expr *conditions[EXTENTS_CONDITIONS]; /* each may rely on those before it */
     int count;
     int nodes;    /* of the index that is looked at */
@@ -29,6 +38,9 @@ struct ends {
     int bits; /* of the magnitude of both, and of all that is computed for them */
 };
 
+/* What is so where the condition holds, or where it does not, is known from here on, until the count of guards
+ * is set back. */
+void extents_know(struct asker *asker, const struct ir_expr *condition, bool truth);
 /* The ends of the expression, where asker's conditions hold, of which there may be more now. False: they are
  * not known. */
 bool extents_ends_of(struct asker *asker, const struct ir_expr *expr, struct ends *out);

@@ -204,10 +204,24 @@ static bool ends_of_quotient(struct asker *asker, const struct ir_expr *expr, st
     return true;
 }
 
+/* One of two values. */
+static bool ends_of_choice(struct asker *asker, const struct ir_expr *expr, struct ends *out)
+{
+    struct ends a, b;
+    if (!ends_of(asker, expr->operands[1], &a) || !ends_of(asker, expr->operands[2], &b))
+        return false;
+    out->least = combine(asker, OP_MIN, a.least, b.least);
+    out->greatest = combine(asker, OP_MAX, a.greatest, b.greatest);
+    out->bits = a.bits > b.bits ? a.bits : b.bits;
+    return true;
+}
+
 static bool ends_of_operation(struct asker *asker, const struct ir_expr *expr, struct ends *out)
 {
     struct ends a, b;
     enum operation operation = expr->operation;
+    if (operation == OP_SELECT)
+        return ends_of_choice(asker, expr, out);
     if (operation == OP_FLOORDIV || operation == OP_MOD)
         return ends_of_quotient(asker, expr, out);
     if ((operation != OP_ADD && operation != OP_SUB && operation != OP_MUL && operation != OP_MIN &&
@@ -260,9 +274,92 @@ static bool ends_of_sum(struct asker *asker, const struct pass_affine *sum, stru
     return out->bits <= MOST + 2;
 }
 
+/* ---- under conditions -------------------------------------------------------------------------------- */
+
+static void add_guard(struct asker *asker, const struct ir_expr *condition, bool truth)
+{
+    static const enum operation opposite[] = {
+        [OP_LT] = OP_GE, [OP_GE] = OP_LT, [OP_GT] = OP_LE, [OP_LE] = OP_GT};
+    enum operation operation = condition->operation;
+    if (operation < OP_LT || operation > OP_GE || condition->operands[0]->dtype != AKG_INT64 ||
+        asker->guard_count == EXTENTS_GUARDS)
+        return;
+    asker->guards[asker->guard_count++] = (struct guard){
+        truth ? operation : opposite[operation], condition->operands[0], condition->operands[1]};
+}
+
+void extents_know(struct asker *asker, const struct ir_expr *condition, bool truth)
+{
+    if (condition->kind != IR_OPERATION)
+        return;
+    if (condition->operation == OP_NOT)
+        extents_know(asker, condition->operands[0], !truth);
+    else if (condition->operation == (truth ? OP_AND : OP_OR))
+        for (int k = 0; k < 2; k++)
+            extents_know(asker, condition->operands[k], truth);
+    else
+        add_guard(asker, condition, truth);
+}
+
+/* By how much the side of a guard is more than the sum; false: nobody knows. A variable may have another value
+ * by now. */
+static bool is_beside(const struct ir_expr *side, const struct pass_affine *sum, int64_t *more)
+{
+    struct pass_affine difference;
+    for (int k = 0; k < sum->count; k++)
+        if (sum->terms[k].symbol->kind == IR_SYMBOL_VARIABLE)
+            return false;
+    if (!pass_affine_of(side, &difference) || !pass_affine_add(&difference, -1, sum) || difference.count)
+        return false;
+    *more = difference.constant;
+    return true;
+}
+
+/* What a guard says of the sum: an end, which takes the place of the one that is known (NULL: none is). */
+static void put_guard(struct asker *asker, const struct guard *guard, const struct pass_affine *sum,
+                      struct ends *ends)
+{
+    enum { FAR = 1 << 20 };
+    struct ends other;
+    int64_t more;
+    for (int side = 0; side < 2; side++) {
+        const struct ir_expr *self = side ? guard->b : guard->a, *by = side ? guard->a : guard->b;
+        bool is_less = (guard->comparison == OP_LT || guard->comparison == OP_LE) != (side == 1);
+        bool is_strict = guard->comparison == OP_LT || guard->comparison == OP_GT;
+        const struct ir_expr **end = is_less ? &ends->greatest : &ends->least;
+        if (*end || !is_beside(self, sum, &more) || more > FAR || more < -FAR || !ends_of(asker, by, &other))
+            continue;
+        int64_t less = more + (is_strict ? is_less ? 1 : -1 : 0);
+        *end = combine(asker, OP_SUB, is_less ? other.greatest : other.least,
+                       extents_number(asker, AKG_INT64, less));
+        ends->bits = other.bits + 1 > ends->bits ? other.bits + 1 : ends->bits;
+    }
+}
+
+/* Both from guards, or one; what they do not say from the values that the sum may have. */
+static bool ends_under_guards(struct asker *asker, const struct pass_affine *sum, struct ends *out)
+{
+    struct ends known = {.bits = 0}, any;
+    int conditions = asker->count;
+    for (int k = asker->guard_count - 1; k >= 0; k--)
+        put_guard(asker, &asker->guards[k], sum, &known);
+    bool is_whole = known.least && known.greatest;
+    if (!is_whole && !ends_of_sum(asker, sum, &any)) {
+        asker->count = conditions;
+        return false;
+    }
+    *out = is_whole ? known : any;
+    if (!is_whole && known.least)
+        out->least = known.least;
+    if (!is_whole && known.greatest)
+        out->greatest = known.greatest;
+    out->bits = known.bits > out->bits ? known.bits : out->bits;
+    return out->bits <= MOST + 2;
+}
+
 bool extents_ends_of(struct asker *asker, const struct ir_expr *expr, struct ends *out)
 {
     struct pass_affine sum;
     asker->nodes = 0;
-    return pass_affine_of(expr, &sum) ? ends_of_sum(asker, &sum, out) : ends_of(asker, expr, out);
+    return pass_affine_of(expr, &sum) ? ends_under_guards(asker, &sum, out) : ends_of(asker, expr, out);
 }
