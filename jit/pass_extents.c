@@ -12,10 +12,10 @@
  *
  * Consumes outermost loops in which nothing may stop but for such indices (pass_extents_ends.c says which
  * these are), and for divisors that the call says. All values that an index may have are asked for, as far as
- * no condition that it stands under compares it; that they are inside is enough, not needed. Where divisors are tested, too,
- * other indices stay as they are. Runs first, so that other passes find a loop that cannot stop. A divisor
- * that is known to be above 0 is written as the maximum of 1 and itself, so that whoever moves the quotient
- * sees that.
+ * no condition that it stands under compares it; that they are inside is enough, not needed. Where divisors
+ * are tested, too, other indices stay as they are. Runs first, so that other passes find a loop that cannot
+ * stop. A divisor that is known to be above 0 is written as the maximum of 1 and itself, so that whoever
+ * moves the quotient sees that.
  */
 #include "pass_extents.h"
 

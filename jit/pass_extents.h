@@ -38,8 +38,8 @@ struct ends {
     int bits; /* of the magnitude of both, and of all that is computed for them */
 };
 
-/* What is so where the condition holds, or where it does not, is known from here on, until the count of guards
- * is set back. */
+/* What is so where the condition holds, or where it does not, is known from here on, until the count of
+ * guards is set back. */
 void extents_know(struct asker *asker, const struct ir_expr *condition, bool truth);
 /* The ends of the expression, where asker's conditions hold, of which there may be more now. False: they are
  * not known. */

@@ -284,8 +284,8 @@ static void add_guard(struct asker *asker, const struct ir_expr *condition, bool
     if (operation < OP_LT || operation > OP_GE || condition->operands[0]->dtype != AKG_INT64 ||
         asker->guard_count == EXTENTS_GUARDS)
         return;
-    asker->guards[asker->guard_count++] = (struct guard){
-        truth ? operation : opposite[operation], condition->operands[0], condition->operands[1]};
+    asker->guards[asker->guard_count++] = (struct guard){truth ? operation : opposite[operation],
+                                                         condition->operands[0], condition->operands[1]};
 }
 
 void extents_know(struct asker *asker, const struct ir_expr *condition, bool truth)
@@ -301,8 +301,8 @@ void extents_know(struct asker *asker, const struct ir_expr *condition, bool tru
         add_guard(asker, condition, truth);
 }
 
-/* By how much the side of a guard is more than the sum; false: nobody knows. A variable may have another value
- * by now. */
+/* By how much the side of a guard is more than the sum; false: nobody knows. A variable may have another
+ * value by now. */
 static bool is_beside(const struct ir_expr *side, const struct pass_affine *sum, int64_t *more)
 {
     struct pass_affine difference;
