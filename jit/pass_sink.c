@@ -6,8 +6,8 @@
  *
  * so that the loops are a nest, whose lanes lie along a loop further outside and have masks: with the
  * condition outside, they could only lie along c, and there they stay where all that is loaded does. Consumes
- * conditions on the variables of loops alone, which are all that a loop does, around loops one in the other
- * that add to what is the same in all of the innermost.
+ * conditions that compare by order and hang on loops alone, all that a loop does, around loops one in the
+ * other that add to what is the same in all of the innermost.
  */
 #include "pass.h"
 
@@ -51,6 +51,18 @@ static bool accumulates(struct ir_stmt *stmt, void *innermost)
            (stmt->kind == IR_STORE && !pass_access_mentions(&stmt->access, variable));
 }
 
+/* Comparisons of order, which leave out what is beside a border; others may leave out almost all. */
+static bool is_of_borders(const struct ir_expr *condition)
+{
+    if (condition->kind != IR_OPERATION)
+        return false;
+    enum operation operation = condition->operation;
+    if (operation == OP_AND || operation == OP_OR)
+        return is_of_borders(condition->operands[0]) && is_of_borders(condition->operands[1]);
+    return operation == OP_NOT ? is_of_borders(condition->operands[0])
+                               : operation >= OP_LT && operation <= OP_GE;
+}
+
 static bool is_along(struct ir_expr *expr, void *variable)
 {
     return expr->kind != IR_LOAD || !pass_access_mentions(&expr->access, variable) ||
@@ -60,7 +72,8 @@ static bool is_along(struct ir_expr *expr, void *variable)
 static bool sink(struct pass *pass, struct ir_stmt *loop)
 {
     struct ir_stmt *choice = only_statement(loop->body);
-    if (!choice || choice->kind != IR_IF || choice->otherwise || !pass_is_pure(choice->value))
+    if (!choice || choice->kind != IR_IF || choice->otherwise || !pass_is_pure(choice->value) ||
+        !is_of_borders(choice->value))
         return false;
     struct ir_stmt *innermost = innermost_of(choice->body);
     if (!innermost || !ir_block_walk(innermost->body, accumulates, innermost) ||
