@@ -8,13 +8,13 @@
 static bool elaborate_check_count(struct elaborator *e, const struct ast_expr *call, int least, int most)
 {
     const char *takes;
-    struct diagnostic_entry *message;
 
     for (int i = 0; i < call->count; i++)
         if (call->items[i]->kind == AST_KEYWORD || call->items[i]->kind == AST_STARRED) {
-            message = elaborate_error(e, MSG_ARGUMENT_NAME, call->items[i]->span,
-                                      arena_format(e->arena, "'%s'", call->a->text ? call->a->text : "this"),
-                                      call->items[i]->text ? call->items[i]->text : "*");
+            struct diagnostic_entry *message =
+                elaborate_error(e, MSG_ARGUMENT_NAME, call->items[i]->span,
+                                arena_format(e->arena, "'%s'", call->a->text ? call->a->text : "this"),
+                                call->items[i]->text ? call->items[i]->text : "*");
             if (call->items[i]->text)
                 diagnostic_note(message, "help: what it takes is given by place, without names");
             return false;
@@ -24,10 +24,9 @@ static bool elaborate_check_count(struct elaborator *e, const struct ast_expr *c
     takes = least == most ? arena_format(e->arena, "%d argument%s", least, least == 1 ? "" : "s")
             : most > 1000 ? arena_format(e->arena, "at least %d arguments", least)
                           : arena_format(e->arena, "%d to %d arguments", least, most);
-    message = elaborate_error(e, MSG_ARGUMENT_COUNT, call->span,
-                              arena_format(e->arena, "'%s'", call->a->text ? call->a->text : "this"), takes,
-                              arena_format(e->arena, "%d %s", call->count, call->count == 1 ? "is" : "are"));
-    (void)message;
+    elaborate_error(e, MSG_ARGUMENT_COUNT, call->span,
+                    arena_format(e->arena, "'%s'", call->a->text ? call->a->text : "this"), takes,
+                    arena_format(e->arena, "%d %s", call->count, call->count == 1 ? "is" : "are"));
     return false;
 }
 
@@ -60,6 +59,13 @@ static struct value elaborate_extreme(struct elaborator *e, const struct ast_exp
     int count = tuple ? first->count : arguments->count;
     struct value result = tuple ? first->items[0] : *first;
 
+    if (count == 1 && first->kind == VALUE_TENSOR && first->buffer->rank > 0) {
+        struct diagnostic_entry *message =
+            elaborate_error(e, MSG_TENSOR_ARITHMETIC, call->items[0]->span, first->buffer->name);
+        diagnostic_note(message, "help: go over its elements: m = %s(m, %s[i])",
+                        operation == OP_MIN ? "min" : "max", first->buffer->name);
+        return value_error();
+    }
     if (count == 1 && !tuple) {
         elaborate_check_count(e, call, 2, 1 << 20);
         return value_error();

@@ -32,6 +32,7 @@ enum {
 };
 
 #define ENDLESS (1LL << 28) /* iterations: of longer loops around, what stops the nest may be near */
+#define ENOUGH (1LL << 16)  /* likewise of loops whose bounds hang on others */
 
 static struct block begin_block(void)
 {
@@ -342,6 +343,35 @@ static void append_end(struct voucher *voucher, struct block *out, const struct 
     }
 }
 
+static bool is_no_test(struct ir_stmt *stmt, void *found)
+{
+    if (stmt->kind == IR_ASSIGN)
+        *(struct ir_stmt **)found = stmt;
+    return stmt->kind != IR_ASSIGN;
+}
+
+/* The loop, if it is not long: what stops the nest may be near, where gone through to its end it never ends.
+ * Else its first test fails. */
+static struct ir_stmt *unless_long(struct voucher *voucher, struct ir_stmt *loop)
+{
+    struct ir_kernel *kernel = voucher->pass->kernel;
+    struct ir_stmt *test = NULL;
+    if (ir_block_walk(loop->body, is_no_test, &test))
+        return loop;
+    bool is_least = test->value->operation == OP_MIN, is_signed = dtype_is_signed(test->symbol->dtype);
+    int64_t outside = dtype_wrap(test->symbol->dtype, is_least ? INT64_MIN : INT64_MAX);
+    if (!is_least && !is_signed)
+        outside = dtype_wrap(test->symbol->dtype, -1);
+    struct ir_stmt *fails = ir_stmt_new(kernel, IR_ASSIGN, loop->span);
+    fails->symbol = test->symbol;
+    fails->value = ir_integer(kernel, test->symbol->dtype, outside);
+    struct ir_expr *few =
+        vouch_operation(voucher, OP_LT, ir_cast(kernel, AKG_UINT64, span_of(voucher, loop)),
+                        ir_integer(kernel, AKG_UINT64, ENOUGH));
+    struct ir_stmt *choice = vouch_if(voucher, few, loop, fails, loop->span);
+    return vouch_if(voucher, runs(voucher, loop), choice, NULL, loop->span);
+}
+
 /* `loop` has the symbol and the bounds of the loops that test; what it holds becomes tests of the block. */
 static void append_loop(struct voucher *voucher, const struct ir_stmt *stmt, struct block *out,
                         struct ir_stmt *loop)
@@ -379,7 +409,8 @@ static void append_loop(struct voucher *voucher, const struct ir_stmt *stmt, str
             vouch_count_range(voucher, stmt, loop, &both);
         append(out, vouch_if(voucher, runs(voucher, loop), both.first, NULL, loop->span));
     } else {
-        append(out, loop);
+        bool is_known = vouch_is_of_call(stmt) || !pass_is_pure(loop->low) || !pass_is_pure(loop->high);
+        append(out, is_known ? loop : unless_long(voucher, loop));
     }
 }
 

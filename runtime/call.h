@@ -139,6 +139,8 @@ int call_next_output(const struct akg_kernel *kernel, int before, int item);
 
 /* Messages of a refused call. */
 void call_refuse_size(akg_diagnostics *diagnostics, const struct ir_buffer *buffer, const int64_t *shape);
+void call_refuse_extent(akg_diagnostics *diagnostics, const struct ir_buffer *buffer, int axis,
+                        const int64_t *dims, const union jit_scalar *scalars);
 void call_refuse_broadcast(const struct call_binding *binding, int parameter, int rank, const int64_t *shape,
                            const akg_tensor *tensor, akg_diagnostics *diagnostics);
 void call_refuse_shape(akg_diagnostics *diagnostics, const struct ir_buffer *buffer, const akg_tensor *tensor,

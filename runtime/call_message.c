@@ -82,6 +82,25 @@ void call_refuse_broadcast(const struct call_binding *binding, int parameter, in
     text_free(&others);
 }
 
+/* Whether some divisor of integers in an expression is 0. */
+struct message_divisor {
+    const int64_t *dims;
+    const union jit_scalar *scalars;
+    bool is_zero;
+};
+
+static bool message_divisor_visit(struct ir_expr *expr, void *context)
+{
+    struct message_divisor *divisor = context;
+    int64_t value;
+
+    if (expr->kind == IR_OPERATION && expr->count == 2 &&
+        ir_can_divide_by_zero(expr->operation, expr->operands[0]->dtype) && expr->operation != OP_POW &&
+        message_evaluate(expr->operands[1], divisor->dims, divisor->scalars, &value))
+        divisor->is_zero |= value == 0;
+    return true;
+}
+
 /* "M = 3, K = 2": the dims and attributes that an expression hangs on. */
 struct message_symbols {
     struct text *text;
@@ -124,6 +143,30 @@ static void message_append_fixed(struct text *text, const struct ir_precondition
         ir_buffer_extents(buffer)[precondition->axis]->kind == IR_INTEGER)
         text_format(text, "%s%s.shape[%d] = %lld", text->length ? ", " : "", buffer->name, precondition->axis,
                     (long long)ir_buffer_extents(buffer)[precondition->axis]->integer);
+}
+
+/* The extent of an axis that no tensor can have. */
+void call_refuse_extent(akg_diagnostics *diagnostics, const struct ir_buffer *buffer, int axis,
+                        const int64_t *dims, const union jit_scalar *scalars)
+{
+    struct diagnostic_entry *entry = diagnostic_add(diagnostics, MSG_CALL_SIZE, buffer->span, buffer->name);
+    struct message_divisor divisor = {.dims = dims, .scalars = scalars};
+    struct text text;
+    struct message_symbols symbols = {.text = &text, .dims = dims, .scalars = scalars};
+    int64_t extent;
+
+    text_init(&text);
+    ir_expr_walk(buffer->shape[axis], message_divisor_visit, &divisor);
+    if (message_evaluate(buffer->shape[axis], dims, scalars, &extent) && extent < 0)
+        diagnostic_note(entry, "note: axis %d would have %lld elements", axis, (long long)extent);
+    else if (divisor.is_zero)
+        diagnostic_note(entry, "note: a divisor in the extent of axis %d is 0", axis);
+    else
+        diagnostic_note(entry, "note: the extent of axis %d does not fit in an int64", axis);
+    ir_expr_walk(buffer->shape[axis], message_symbol_visit, &symbols);
+    if (text.data && text.length)
+        diagnostic_note(entry, "note: %s", text.data);
+    text_free(&text);
 }
 
 static void message_note_symbols(struct diagnostic_entry *entry, const struct ir_precondition *precondition,
@@ -200,7 +243,10 @@ void call_refuse_precondition(akg_diagnostics *diagnostics, const struct jit_ins
         message_evaluate(precondition->extent, dims, scalars, &extent))
         message_note_index(entry, precondition, index, extent);
     message_note_symbols(entry, precondition, dims, scalars);
-    diagnostic_note(entry, "help: nothing was computed; hand in tensors whose shapes agree");
+    diagnostic_note(entry, "help: nothing was computed; %s",
+                    index < 0 && !message_before_end(precondition, index)
+                        ? "test the index before, or begin the loop later"
+                        : "hand in tensors whose shapes agree");
 }
 
 static void message_note_loops(struct diagnostic_entry *entry, const struct jit_site *site,

@@ -260,9 +260,7 @@ bool call_run_shape(struct call_run *run, const struct ir_buffer *buffer, int64_
     for (int k = 0; k < buffer->rank; k++) {
         union dtype_value value;
         if (!scalar_evaluate(buffer->shape[k], run->dims, run->scalars, &value) || value.i < 0) {
-            struct diagnostic_entry *entry =
-                diagnostic_add(call_list(run->messages), MSG_CALL_SIZE, buffer->span, buffer->name);
-            diagnostic_note(entry, "note: axis %d would be negative, or too large to count", k);
+            call_refuse_extent(call_list(run->messages), buffer, k, run->dims, run->scalars);
             return false;
         }
         shape[k] = value.i;
