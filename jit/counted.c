@@ -110,7 +110,7 @@ static bool settle_end(struct counted *counted, const struct ir_expr *condition)
     bool is_less = (condition->operation == OP_LT || condition->operation == OP_LE) != turned;
     bool is_equal = condition->operation == OP_LE || condition->operation == OP_GE;
     if (self->kind != IR_SYMBOL || self->symbol != counted->variable || is_less != (counted->by > 0) ||
-        pass_expr_may_stop(end) || !ir_expr_walk(end, stays, counted) ||
+        (counted->limit > 0 && pass_expr_may_stop(end)) || !ir_expr_walk(end, stays, counted) ||
         ((is_equal || counted->by < -1 || counted->by > 1) && !has_room(end)))
         return false;
     counted->end = is_equal ? ir_operation(counted->kernel, counted->by > 0 ? OP_ADD : OP_SUB, end,
@@ -119,7 +119,8 @@ static bool settle_end(struct counted *counted, const struct ir_expr *condition)
     return true;
 }
 
-/* The first condition that does it; those before it are evaluated behind it then. */
+/* The first condition that does it; those before it are evaluated behind it then, so that it must not stop.
+ */
 static bool find_limit(struct counted *counted)
 {
     for (int k = 0; k < counted->count; k++) {
@@ -174,9 +175,12 @@ static bool declares(const struct ir_stmt *block, const struct ir_symbol *variab
 
 /* ---- the change -------------------------------------------------------------------------------------- */
 
-static bool is_no_variable(struct ir_expr *expr, void *context)
+/* It is neither a variable nor an element that the kernel may store. */
+static bool is_fixed(struct ir_expr *expr, void *context)
 {
     (void)context;
+    if (expr->kind == IR_LOAD)
+        return expr->access.buffer->role == IR_INPUT;
     return expr->kind != IR_SYMBOL || expr->symbol->kind != IR_SYMBOL_VARIABLE;
 }
 
@@ -186,8 +190,9 @@ static struct ir_expr *begin_of(const struct counted *counted, const struct ir_s
     struct ir_expr *begin = NULL;
     for (const struct ir_stmt *stmt = block; stmt != counted->loop; stmt = stmt->next) {
         if ((stmt->kind == IR_VARIABLE || stmt->kind == IR_ASSIGN) && stmt->symbol == counted->variable)
-            begin = pass_is_pure(stmt->value) && ir_expr_walk(stmt->value, is_no_variable, NULL) ? stmt->value
-                                                                                                 : NULL;
+            begin = pass_is_pure_of_loads(stmt->value) && ir_expr_walk(stmt->value, is_fixed, NULL)
+                        ? stmt->value
+                        : NULL;
         else if (!ir_block_walk(stmt->body, is_other_assignment, counted->variable) ||
                  !ir_block_walk(stmt->otherwise, is_other_assignment, counted->variable))
             begin = NULL;

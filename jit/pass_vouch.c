@@ -365,9 +365,8 @@ static struct ir_stmt *unless_long(struct voucher *voucher, struct ir_stmt *loop
     struct ir_stmt *fails = ir_stmt_new(kernel, IR_ASSIGN, loop->span);
     fails->symbol = test->symbol;
     fails->value = ir_integer(kernel, test->symbol->dtype, outside);
-    struct ir_expr *few =
-        vouch_operation(voucher, OP_LT, ir_cast(kernel, AKG_UINT64, span_of(voucher, loop)),
-                        ir_integer(kernel, AKG_UINT64, ENOUGH));
+    struct ir_expr *few = vouch_operation(voucher, OP_LT, ir_cast(kernel, AKG_UINT64, span_of(voucher, loop)),
+                                          ir_integer(kernel, AKG_UINT64, ENOUGH));
     struct ir_stmt *choice = vouch_if(voucher, few, loop, fails, loop->span);
     return vouch_if(voucher, runs(voucher, loop), choice, NULL, loop->span);
 }
