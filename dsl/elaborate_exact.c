@@ -20,23 +20,6 @@ bool elaborate_may_not_fit(const struct value *value, akg_dtype type)
                                (type == AKG_UINT64 && value->expr->integer < 0));
 }
 
-/* The comparison that holds of (b, a) where this one holds of (a, b). */
-static enum operation exact_mirrored(enum operation operation)
-{
-    switch (operation) {
-    case OP_LT:
-        return OP_GT;
-    case OP_LE:
-        return OP_GE;
-    case OP_GT:
-        return OP_LT;
-    case OP_GE:
-        return OP_LE;
-    default:
-        return operation;
-    }
-}
-
 /* No dtype holds both: what is negative is below all of uint64. */
 static struct ir_expr *exact_compare_unsigned(struct elaborator *e, enum operation operation,
                                               struct ir_expr *element, struct ir_expr *number,
@@ -60,7 +43,7 @@ struct value elaborate_compare_exact(struct elaborator *e, enum operation operat
 
     if (type == AKG_UINT64)
         return value_of(VALUE_SCALAR,
-                        exact_compare_unsigned(e, number ? operation : exact_mirrored(operation),
+                        exact_compare_unsigned(e, number ? operation : ir_comparison_mirrored(operation),
                                                v[1 - number].expr, v[number].expr, span));
     operands[number] = expr_copy(e, v[number].expr);
     operands[1 - number] = expr_node(e, OP_CAST, AKG_INT64, v[1 - number].expr, NULL, NULL, span);

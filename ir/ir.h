@@ -332,6 +332,10 @@ struct ir_expr *ir_operation(struct ir_kernel *kernel, enum operation operation,
                              struct ir_expr *b, struct ir_expr *c);
 struct ir_expr *ir_cast(struct ir_kernel *kernel, akg_dtype dtype, struct ir_expr *value);
 
+/* The comparison that holds of (b, a) where this one holds of (a, b). */
+enum operation ir_comparison_mirrored(enum operation comparison);
+/* The one that holds where this one does not; of floats only where neither is nan. */
+enum operation ir_comparison_negated(enum operation comparison);
 /* Whether the operation on this dtype may be `checked`. */
 bool ir_can_divide_by_zero(enum operation operation, akg_dtype dtype);
 /* Whether the expression is above 0 wherever it stands: a constant, or the greater of something and such. */

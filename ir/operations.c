@@ -92,3 +92,35 @@ bool ir_can_divide_by_zero(enum operation operation, akg_dtype dtype)
         return false;
     }
 }
+
+enum operation ir_comparison_mirrored(enum operation comparison)
+{
+    switch (comparison) {
+    case OP_LT:
+        return OP_GT;
+    case OP_LE:
+        return OP_GE;
+    case OP_GT:
+        return OP_LT;
+    case OP_GE:
+        return OP_LE;
+    default:
+        return comparison;
+    }
+}
+
+enum operation ir_comparison_negated(enum operation comparison)
+{
+    switch (comparison) {
+    case OP_LT:
+        return OP_GE;
+    case OP_LE:
+        return OP_GT;
+    case OP_GT:
+        return OP_LE;
+    case OP_GE:
+        return OP_LT;
+    default:
+        return comparison == OP_EQ ? OP_NE : OP_EQ;
+    }
+}

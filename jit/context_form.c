@@ -446,24 +446,6 @@ static void fact_less(struct context_facts *facts, const struct linear *a, int64
         facts->count++;
 }
 
-static enum operation negated(enum operation comparison)
-{
-    switch (comparison) {
-    case OP_LT:
-        return OP_GE;
-    case OP_LE:
-        return OP_GT;
-    case OP_GT:
-        return OP_LE;
-    case OP_GE:
-        return OP_LT;
-    case OP_EQ:
-        return OP_NE;
-    default:
-        return OP_EQ;
-    }
-}
-
 /* a != b is a fact when it is known on which side a lies: together with that, all of it. */
 static void facts_unequal(struct context *context, const struct linear *a, const struct linear *b,
                           struct context_facts *facts)
@@ -479,7 +461,7 @@ static void facts_unequal(struct context *context, const struct linear *a, const
 static void comparison_facts(struct context *context, const struct ir_expr *expr, bool truth,
                              struct context_facts *facts)
 {
-    enum operation comparison = truth ? expr->operation : negated(expr->operation);
+    enum operation comparison = truth ? expr->operation : ir_comparison_negated(expr->operation);
     struct linear a, b;
 
     if (!is_plain(expr->operands[0]->dtype)) {

@@ -209,8 +209,6 @@ static void end_at_element(struct breaks *breaks, struct ir_stmt *loop, struct i
 
 struct ir_expr *breaks_negated(struct pass *pass, struct ir_expr *expr)
 {
-    static const enum operation opposite[] = {
-        [OP_LT] = OP_GE, [OP_GE] = OP_LT, [OP_GT] = OP_LE, [OP_LE] = OP_GT};
     enum operation operation = expr->operation;
 
     if (expr->kind != IR_OPERATION)
@@ -223,7 +221,8 @@ struct ir_expr *breaks_negated(struct pass *pass, struct ir_expr *expr)
                             NULL);
     if ((operation == OP_LT || operation == OP_GE || operation == OP_GT || operation == OP_LE) &&
         dtype_is_integer(expr->operands[0]->dtype)) /* of floats there is nan */
-        return ir_operation(pass->kernel, opposite[operation], expr->operands[0], expr->operands[1], NULL);
+        return ir_operation(pass->kernel, ir_comparison_negated(operation), expr->operands[0],
+                            expr->operands[1], NULL);
     return ir_operation(pass->kernel, OP_NOT, expr, NULL, NULL);
 }
 

@@ -278,13 +278,11 @@ static bool ends_of_sum(struct asker *asker, const struct pass_affine *sum, stru
 
 static void add_guard(struct asker *asker, const struct ir_expr *condition, bool truth)
 {
-    static const enum operation opposite[] = {
-        [OP_LT] = OP_GE, [OP_GE] = OP_LT, [OP_GT] = OP_LE, [OP_LE] = OP_GT};
     enum operation operation = condition->operation;
     if (operation < OP_LT || operation > OP_GE || condition->operands[0]->dtype != AKG_INT64 ||
         asker->guard_count == EXTENTS_GUARDS)
         return;
-    asker->guards[asker->guard_count++] = (struct guard){truth ? operation : opposite[operation],
+    asker->guards[asker->guard_count++] = (struct guard){truth ? operation : ir_comparison_negated(operation),
                                                          condition->operands[0], condition->operands[1]};
 }
 

@@ -92,22 +92,6 @@ static struct ir_expr *compare(struct multiples *multiples, enum operation opera
     }
 }
 
-static enum operation turned(enum operation operation)
-{
-    switch (operation) {
-    case OP_LT:
-        return OP_GT;
-    case OP_LE:
-        return OP_GE;
-    case OP_GT:
-        return OP_LT;
-    case OP_GE:
-        return OP_LE;
-    default:
-        return operation;
-    }
-}
-
 static struct ir_expr *rewrite(struct pass *pass, struct ir_expr *expr, void *context)
 {
     struct multiples *multiples = context;
@@ -124,7 +108,8 @@ static struct ir_expr *rewrite(struct pass *pass, struct ir_expr *expr, void *co
         if (here > PASS_RANGES || here <= there || pass_bits_of(&multiples->around, other) > BITS)
             continue;
         multiples->changed = true;
-        return compare(multiples, side ? turned(expr->operation) : expr->operation, quotient, other);
+        return compare(multiples, side ? ir_comparison_mirrored(expr->operation) : expr->operation, quotient,
+                       other);
     }
     return expr;
 }
