@@ -16,6 +16,7 @@
 #include <limits.h>
 #include <stdalign.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -268,6 +269,12 @@ void *arena_take(struct arena *arena, size_t size)
     return block->data;
 }
 
+static bool arena_extend(struct arena *arena, const void *items, size_t old, size_t size)
+{
+    (void)arena, (void)items, (void)old, (void)size; /* whoever kept the old place shows */
+    return false;
+}
+
 #else
 
 void arena_lend(struct arena *arena, void *memory, size_t size)
@@ -283,11 +290,29 @@ static size_t arena_next_size(const struct arena *arena)
     return arena->blocks->size < LARGEST_BLOCK ? arena->blocks->size * 2 : LARGEST_BLOCK;
 }
 
+/* What is handed out is aligned for everything. */
+static size_t whole_units(size_t size)
+{
+    return (at_least_one(size) + alignof(max_align_t) - 1) / alignof(max_align_t) * alignof(max_align_t);
+}
+
+/* What was handed out last becomes longer where it stands, if the block has room. */
+static bool arena_extend(struct arena *arena, const void *items, size_t old, size_t size)
+{
+    if (!items || (const char *)items + whole_units(old) != arena->next || size > PTRDIFF_MAX / 2)
+        return false;
+    size_t more = whole_units(size) - whole_units(old);
+    if (more > (size_t)(arena->end - arena->next))
+        return false;
+    arena->next += more;
+    return true;
+}
+
 void *arena_take(struct arena *arena, size_t size)
 {
     if (size > PTRDIFF_MAX / 2)
         arena_escape(arena);
-    size = (at_least_one(size) + alignof(max_align_t) - 1) / alignof(max_align_t) * alignof(max_align_t);
+    size = whole_units(size);
     if (size > (size_t)(arena->end - arena->next)) {
         size_t block_size = arena_next_size(arena);
         if (size > block_size / 4 && arena->blocks) {
@@ -352,14 +377,17 @@ char *arena_format(struct arena *arena, const char *format, ...)
     return text;
 }
 
-void *arena_grow(struct arena *arena, void *items, int count, int *capacity, size_t item_size)
+/* A capacity that is larger than it was. */
+static void *arena_enlarge(struct arena *arena, void *items, int count, int larger, int *capacity,
+                           size_t item_size)
 {
-    if (*capacity > INT_MAX / 2)
-        arena_escape(arena);
-    int larger = *capacity ? *capacity * 2 : 4;
     if (item_size > PTRDIFF_MAX / (size_t)larger)
         arena_escape(arena);
     size_t old = item_size * (size_t)count, size = item_size * (size_t)larger;
+    if (arena_extend(arena, items, item_size * (size_t)*capacity, size)) {
+        *capacity = larger;
+        return items;
+    }
     char *moved = arena_take(arena, size);
     if (old)
         memcpy(moved, items, old);
@@ -368,4 +396,19 @@ void *arena_grow(struct arena *arena, void *items, int count, int *capacity, siz
 #endif
     *capacity = larger;
     return moved;
+}
+
+void *arena_grow(struct arena *arena, void *items, int count, int *capacity, size_t item_size)
+{
+    if (*capacity > INT_MAX / 2)
+        arena_escape(arena);
+    return arena_enlarge(arena, items, count, *capacity ? *capacity * 2 : 4, capacity, item_size);
+}
+
+void *arena_reserve(struct arena *arena, void *items, int count, int more, int *capacity, size_t item_size)
+{
+    if (more > INT_MAX - count)
+        arena_escape(arena);
+    bool doubles = *capacity <= INT_MAX / 2 && *capacity * 2 > count + more; /* who reserves often */
+    return arena_enlarge(arena, items, count, doubles ? *capacity * 2 : count + more, capacity, item_size);
 }

@@ -90,4 +90,13 @@ double arena_parse_real(struct arena *arena, const char *text, size_t length);
     } while (0)
 void *arena_grow(struct arena *arena, void *items, int count, int *capacity, size_t item_size);
 
+/* Room for `more` items behind those there are, for who knows how many will come. */
+#define list_reserve(arena, list, more)                                                                      \
+    do {                                                                                                     \
+        if ((more) > (list)->capacity - (list)->count)                                                       \
+            (list)->items = arena_reserve((arena), (list)->items, (list)->count, (more), &(list)->capacity,  \
+                                          sizeof *(list)->items);                                            \
+    } while (0)
+void *arena_reserve(struct arena *arena, void *items, int count, int more, int *capacity, size_t item_size);
+
 #endif

@@ -9,29 +9,29 @@
 
 /* ---- which branches -------------------------------------------------------------------------------- */
 
-static bool declares(const struct ir_stmt *first, const struct ir_symbol *symbol)
+/* What is declared inside has a note for as long as that is asked. */
+static bool note_declared(struct ir_stmt *stmt, void *note)
 {
-    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next)
-        if (((stmt->kind == IR_FOR || stmt->kind == IR_LET || stmt->kind == IR_VARIABLE) &&
-             stmt->symbol == symbol) ||
-            declares(stmt->body, symbol) || declares(stmt->otherwise, symbol))
-            return true;
-    return false;
+    if (stmt->kind == IR_FOR || stmt->kind == IR_LET || stmt->kind == IR_VARIABLE)
+        stmt->symbol->note = note;
+    return true;
 }
 
-static bool knows_symbol(const struct ir_stmt *body, const struct ir_symbol *symbol)
+static bool knows_symbol(const struct ir_symbol *symbol)
 {
-    return symbol->kind == IR_SYMBOL_DIM || symbol->kind == IR_SYMBOL_ATTRIBUTE || declares(body, symbol);
+    return symbol->kind == IR_SYMBOL_DIM || symbol->kind == IR_SYMBOL_ATTRIBUTE || symbol->note;
 }
 
-static bool knows(struct ir_expr *expr, void *body)
+static bool knows(struct ir_expr *expr, void *unused)
 {
-    return expr->kind != IR_SYMBOL || knows_symbol(body, expr->symbol);
+    (void)unused;
+    return expr->kind != IR_SYMBOL || knows_symbol(expr->symbol);
 }
 
-static bool assigns_inside(struct ir_stmt *stmt, void *body)
+static bool assigns_inside(struct ir_stmt *stmt, void *unused)
 {
-    return stmt->kind != IR_ASSIGN || knows_symbol(body, stmt->symbol);
+    (void)unused;
+    return stmt->kind != IR_ASSIGN || knows_symbol(stmt->symbol);
 }
 
 /* Outputs are cleared where a kernel begins, which a branch is not. */
@@ -45,8 +45,13 @@ static bool clears_outputs(const struct ir_kernel *kernel)
 
 static bool is_closed(const struct ir_stmt *stmt)
 {
-    return stmt->kind == IR_IF && stmt->deferred && ir_block_expressions(stmt->body, knows, stmt->body) &&
-           ir_block_walk(stmt->body, assigns_inside, stmt->body);
+    if (stmt->kind != IR_IF || !stmt->deferred)
+        return false;
+    ir_block_walk(stmt->body, note_declared, stmt->body);
+    bool closed =
+        ir_block_expressions(stmt->body, knows, NULL) && ir_block_walk(stmt->body, assigns_inside, NULL);
+    ir_block_walk(stmt->body, note_declared, NULL);
+    return closed;
 }
 
 int deferred_number(const struct ir_kernel *kernel, const struct ir_stmt *stmt)

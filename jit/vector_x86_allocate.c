@@ -143,9 +143,10 @@ int machine_frame(struct machine *machine, int size)
 
 static void append(struct machine *machine, struct x86_instruction instruction)
 {
-    if (!instruction.line)
-        instruction.line = machine->line;
     list_push(machine->arena, &machine->body, instruction);
+    struct x86_instruction *last = &machine->body.items[machine->body.count - 1];
+    if (!last->line)
+        last->line = machine->line;
 }
 
 static struct x86_memory home_of(struct machine *machine, struct machine_register *entry)
@@ -214,18 +215,19 @@ void machine_drop_unused(struct machine *machine, machine_section *section)
     bool *used = arena_array(machine->arena, bool, machine->registers.count);
     int first = section->count;
     for (int k = section->count - 1; k >= 0; k--) {
-        struct machine_item item = section->items[k];
-        if (is_unused(machine, &item, used))
+        struct machine_item *item = &section->items[k];
+        if (is_unused(machine, item, used))
             continue;
-        if (item.kind == MACHINE_INSTRUCTION)
-            note_operands(&item, used);
-        for (int argument = 0; item.kind != MACHINE_INSTRUCTION && argument < item.count; argument++)
-            used[item.arguments[argument] - MACHINE_VIRTUAL] = true;
-        section->items[--first] = item;
+        if (item->kind == MACHINE_INSTRUCTION)
+            note_operands(item, used);
+        for (int argument = 0; item->kind != MACHINE_INSTRUCTION && argument < item->count; argument++)
+            used[item->arguments[argument] - MACHINE_VIRTUAL] = true;
+        if (--first != k)
+            section->items[first] = *item;
     }
     section->count -= first;
-    for (int k = 0; k < section->count; k++)
-        section->items[k] = section->items[first + k];
+    section->items += first; /* whose room is no longer all there is */
+    section->capacity -= first;
 }
 
 /* ---- registers ------------------------------------------------------------------------------ */

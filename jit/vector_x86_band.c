@@ -30,6 +30,7 @@ static void slot(struct machine *machine, enum x86_form form, int number)
 /* The code of the part, with its labels behind those there are. */
 static void append(struct machine *machine, const struct machine *part)
 {
+    list_reserve(machine->arena, &machine->body, part->body.count);
     for (int k = 0; k < part->body.count; k++) {
         struct x86_instruction instruction = part->body.items[k];
         instruction.label += machine->labels;

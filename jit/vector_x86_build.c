@@ -44,9 +44,12 @@ int machine_new_mask(struct machine *machine)
 
 void machine_add(struct machine *machine, struct x86_instruction instruction)
 {
-    struct machine_item item = {.kind = MACHINE_INSTRUCTION, .instruction = instruction};
-    item.instruction.line = machine->line;
-    list_push(machine->arena, machine->section, item);
+    machine_section *section = machine->section;
+    list_reserve(machine->arena, section, 1);
+    struct machine_item *item = &section->items[section->count++];
+    *item = (struct machine_item){.kind = MACHINE_INSTRUCTION};
+    item->instruction = instruction;
+    item->instruction.line = machine->line;
 }
 
 /* ---- shapes ------------------------------------------------------------------------------- */

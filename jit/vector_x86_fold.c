@@ -441,6 +441,13 @@ static void join_bits(struct machine *machine, machine_section *section)
     }
 }
 
+/* The item moves forward, unless it is there. */
+static void keep_item(machine_section *section, int to, int from)
+{
+    if (to != from)
+        section->items[to] = section->items[from];
+}
+
 void machine_fold(struct machine *machine, machine_section *section)
 {
     enum { LONGEST = 1500 /* every load is looked for in all of it */ };
@@ -454,7 +461,7 @@ void machine_fold(struct machine *machine, machine_section *section)
     for (int k = 0; k < section->count; k++) {
         int use = is_load(machine, &section->items[k]) ? find_use(section, k) : -1;
         if (use < 0 || !take(&section->items[use].instruction, &section->items[k].instruction))
-            section->items[count++] = section->items[k];
+            keep_item(section, count++, k);
     }
     section->count = count;
 }

@@ -353,9 +353,9 @@ static bool is_of_rax(const struct x86_instruction *instruction, enum x86_form f
 static int shorten(struct slots *slots, const struct x86_instruction *items, int left)
 {
     int reg = left > 2 && is_of_rax(&items[0], X86_MOV) ? held_in(slots, &items[0]) : -1;
-    struct x86_instruction short_form = left > 1 ? items[1] : items[0];
     if (reg < 0)
         return 0;
+    struct x86_instruction short_form = items[1];
     bool is_rax = short_form.rm == X86_RAX && !short_form.has_memory; /* else it is what stands in memory */
     bool by_number = (short_form.form == X86_SUB_BY || short_form.form == X86_ADD_BY) && is_rax,
          moves = (by_number || is_of_rax(&short_form, X86_ADD)) && is_of_rax(&items[2], X86_MOV_STORE) &&
@@ -419,5 +419,6 @@ void machine_hold_slots(struct machine *machine)
     choose_registers(&slots);
     choose_brief(&slots);
     machine->body = (machine_code){.count = 0};
+    list_reserve(machine->arena, &machine->body, old.count + 2 * slots.count);
     rewrite(&slots, &old);
 }

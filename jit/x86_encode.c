@@ -34,9 +34,10 @@ void x86_code_init(struct x86_code *code, struct arena *arena)
     code->arena = arena;
 }
 
-static void put(struct x86_code *code, unsigned byte)
+/* Into room that whoever begins an instruction, or data, has made. */
+static inline void put(struct x86_code *code, unsigned byte)
 {
-    list_push(code->arena, &code->bytes, (unsigned char)byte);
+    code->bytes.items[code->bytes.count++] = (unsigned char)byte;
 }
 
 static void put_number(struct x86_code *code, uint64_t number, int size)
@@ -58,6 +59,7 @@ void x86_place_label(struct x86_code *code, int label)
 
 void x86_place_data(struct x86_code *code, int label, const void *data, size_t size)
 {
+    list_reserve(code->arena, &code->bytes, 2 * (int)size); /* before it less than its size */
     while ((size_t)code->bytes.count % size)
         put(code, 0xcc);
     x86_place_label(code, label);
@@ -394,6 +396,8 @@ static void encode_general(struct x86_code *code, const struct x86_instruction *
 
 void x86_encode(struct x86_code *code, const struct x86_instruction *instruction)
 {
+    enum { LONGEST = 16 /* bytes; the processor takes 15 */ };
+    list_reserve(code->arena, &code->bytes, LONGEST);
     if (x86_is_general(instruction->form))
         encode_general(code, instruction);
     else
