@@ -303,7 +303,9 @@ static bool goes_by_halves(const struct machine *machine)
         vector_has_scans(loop) || !machine_is_plain(loop))
         return false;
     for (int k = 0; k < loop->values.count; k++)
-        if (loop->values.items[k].kind != VECTOR_CONSTANT && loop->values.items[k].kind != VECTOR_SCALAR)
+        if (loop->values.items[k].mask >= 0)
+            return false; /* conditions take as many instructions for fewer lanes */
+        else if (loop->values.items[k].kind != VECTOR_CONSTANT && loop->values.items[k].kind != VECTOR_SCALAR)
             count += vector_latency(&loop->values.items[k]);
     return count <= MOST && !vector_is_slim(machine->arena, loop, machine->options, &slim);
 }
