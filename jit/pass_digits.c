@@ -158,6 +158,46 @@ static bool find_divisor(struct ir_expr *expr, void *context)
     return true;
 }
 
+/* ---- what indices are made of ---- */
+
+/* Of an index, or of a scalar that it names. */
+static bool divides_nothing(struct ir_expr *expr, void *search)
+{
+    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET && expr->symbol->value)
+        return ir_expr_walk(expr->symbol->value, divides_nothing, search);
+    struct search *found = search;
+    found->divisor = 0;
+    return find_divisor(expr, search) && !found->divisor;
+}
+
+static bool has_plain_indices(const struct ir_access *access, struct search *search)
+{
+    for (int k = 0; k < access->buffer->rank; k++)
+        if (!ir_expr_walk(access->indices[k], divides_nothing, search))
+            return false;
+    return true;
+}
+
+static bool loads_plainly(struct ir_expr *expr, void *search)
+{
+    return expr->kind != IR_LOAD || has_plain_indices(&expr->access, search);
+}
+
+static bool stores_plainly(struct ir_stmt *stmt, void *search)
+{
+    return stmt->kind != IR_STORE || has_plain_indices(&stmt->access, search);
+}
+
+/* Whether only values and conditions divide the variable, which lanes do for all remainders at once: copies
+ * of the body would go through what lies side by side in steps. */
+static bool is_for_lanes(const struct ir_stmt *loop)
+{
+    struct search search = {.variable = loop->symbol, .step = loop->step};
+
+    return loop->step == 1 && ir_block_expressions(loop->body, loads_plainly, &search) &&
+           ir_block_walk(loop->body, stores_plainly, &search);
+}
+
 /* Whether what would be taken apart does not wrap: loops around may begin anywhere. */
 static bool does_not_wrap(struct ir_expr *expr, void *ranges)
 {
@@ -310,7 +350,8 @@ static bool part(struct pass *pass, struct pass_ranges *ranges, struct ir_stmt *
         first = count_steps(pass, loop);
     } else {
         bool is_innermost = ir_block_walk(loop->body, is_no_loop, NULL);
-        if (loop->low->integer != 0 || search.divisor * statements > STATEMENTS ||
+        if ((is_innermost && is_for_lanes(loop)) || loop->low->integer != 0 ||
+            search.divisor * statements > STATEMENTS ||
             (!is_innermost &&
              (!ir_block_walk(loop->body, holds_no_store, NULL) || !pass_is_parallel(pass, loop))))
             return false;

@@ -420,6 +420,19 @@ static bool ask_equal(const struct cutter *cutter, const struct pass_affine *lef
            question->from.divisor == 1;
 }
 
+/* Whether the range may have more multiples of the number in it than a few, by which cuts would leave most of
+ * it as it is. */
+static bool has_many(const struct cutter *cutter, const struct pass_affine *number)
+{
+    enum { FEW = 3 };
+    struct pass_affine length = cutter->high.at;
+
+    if (number->count)
+        return false; /* an extent, or what the call gives: mostly that of the range */
+    return cutter->high.is_far || cutter->low.is_far || !pass_affine_add(&length, -1, &cutter->low.at) ||
+           length.count || length.constant > FEW * number->constant;
+}
+
 /* a % b. Where `a` is v - s, and s is so far from 0 that multiples of b beside it would overflow, all of the
  * range lies on one side of them. */
 static bool ask_remainder(const struct cutter *cutter, const struct pass_affine *a,
@@ -428,7 +441,7 @@ static bool ask_remainder(const struct cutter *cutter, const struct pass_affine 
     struct pass_affine none = {.count = 0};
 
     *question = (struct question){.kind = QUESTION_REMAINDER, .divisor = *b};
-    if (pass_affine_coefficient(b, cutter->variable) != 0)
+    if (pass_affine_coefficient(b, cutter->variable) != 0 || has_many(cutter, b))
         return false;
     return zero_of(cutter, a, &none, &question->sign, &question->from) && question->from.divisor == 1 &&
            !question->from.is_far && partition_is_near(cutter->partition, b); /* multiples do not wrap */

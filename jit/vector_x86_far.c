@@ -336,19 +336,28 @@ void machine_emit_place(struct machine *machine, const struct vector_value *valu
                                                               machine->index, size, value->offset * size}});
 }
 
-/* One vector, of which those lanes count that lie before where a vector in memory begins. */
-static void place_first(struct machine *machine, const struct vector_value *value, machine_section *first)
+/* How many bytes the element lies before where a vector in memory begins, in rax, and whether there are any.
+ */
+static void emit_distance(struct machine *machine, const struct vector_value *value)
 {
-    int size = dtype_table[value->dtype].size, aligned = machine->labels++;
+    int size = dtype_table[value->dtype].size;
     machine_emit_place(machine, value);
     machine_emit(machine, (struct x86_instruction){.form = X86_NEG, .rm = X86_RAX});
     machine_emit_by(machine, X86_AND_BY, X86_RAX, machine->lanes * size - 1);
+}
+
+/* One vector, of which those lanes count that lie before where a vector in memory begins. What it computes
+ * may take every register that is not the loop's own. */
+static void place_first(struct machine *machine, const struct vector_value *value, machine_section *first)
+{
+    int size = dtype_table[value->dtype].size, aligned = machine->labels++;
+    emit_distance(machine, value);
     machine_emit_jump(machine, X86_JE, aligned);
-    machine_emit_by(machine, X86_SAR_BY, X86_RAX, __builtin_ctz((unsigned)size));
-    machine_emit(machine, (struct x86_instruction){.form = X86_MOV, .reg = X86_R10, .rm = X86_RAX});
     machine_allocate(machine, first);
-    machine_emit(machine, (struct x86_instruction){.form = X86_ADD, .reg = machine->index, .rm = X86_R10});
-    machine_emit(machine, (struct x86_instruction){.form = X86_SUB, .reg = machine->count, .rm = X86_R10});
+    emit_distance(machine, value);
+    machine_emit_by(machine, X86_SAR_BY, X86_RAX, __builtin_ctz((unsigned)size));
+    machine_emit(machine, (struct x86_instruction){.form = X86_ADD, .reg = machine->index, .rm = X86_RAX});
+    machine_emit(machine, (struct x86_instruction){.form = X86_SUB, .reg = machine->count, .rm = X86_RAX});
     machine_emit_label(machine, aligned);
 }
 
