@@ -129,24 +129,20 @@ static int floor_quotient_of_small(struct machine *machine, akg_dtype dtype, int
 /* The high halves of the products of numbers without a sign with one of 32 bits. */
 static int high_product(struct machine *machine, int bits, int a, uint32_t factor)
 {
-    enum { WIDEST = 512 }; /* of a constant: of as many lanes of 64 bits as there are of 32 */
+    enum { ODD_ONES = 0xaa, ALL_ODD_ONES = 0xaaaa };
     int factors = machine_constant(machine, VECTOR_I32, factor);
     int even = machine_rvm(machine, X86_VPMULUDQ, bits, a, factors);
+    if (machine->lanes == 1)
+        return machine_shift(machine, X86_VPSRLQ_BY, X86_VPSRLQ_BY_WIDE, bits, even, 32);
     int odd = machine_shift(machine, X86_VPSRLQ_BY, X86_VPSRLQ_BY_WIDE, bits, a, 32);
     odd = machine_rvm(machine, X86_VPMULUDQ, bits, odd, factors);
     even = machine_shift(machine, X86_VPSRLQ_BY, X86_VPSRLQ_BY_WIDE, bits, even, 32);
-    if (!machine_is_avx512(machine)) {
-        enum { ODD_ONES = 0xaa };
+    if (!machine_is_avx512(machine))
         return machine_rvmi(machine, X86_VBLENDPS, bits, even, odd, ODD_ONES);
-    }
-    if (2 * bits <= WIDEST) {
-        int upper = machine_constant(machine, VECTOR_I64, (uint64_t)UINT32_MAX << 32);
-        return machine_rvm(machine, X86_VORPS, bits, even,
-                           machine_rvm(machine, X86_VANDPS, bits, odd, upper)); /* become one instruction */
-    }
-    odd = machine_shift(machine, X86_VPSRLQ_BY, X86_VPSRLQ_BY_WIDE, bits, odd, 32);
-    odd = machine_shift(machine, X86_VPSLLQ_BY, X86_VPSLLQ_BY_WIDE, bits, odd, 32);
-    return machine_rvm(machine, X86_VORPS, bits, even, odd);
+    int result = machine_new_vector(machine, bits);
+    machine_into(machine, X86_VBLENDMPS, bits, result, even, odd,
+                 machine_keep(machine, KEPT_MASK, VECTOR_MASK, 0, ALL_ODD_ONES));
+    return result;
 }
 
 static int shift_right(struct machine *machine, int bits, int a, int count)

@@ -109,11 +109,18 @@ static const akg_diagnostic *first_error(const akg_diagnostics *diagnostics)
 
 bool api_same_numbers(const akg_tensor *a, const akg_tensor *b)
 {
-    int64_t count = akg_tensor_element_count(a);
-    if (akg_tensor_rank(a) != 1 || akg_tensor_rank(b) != 1 || akg_tensor_element_count(b) != count)
+    enum { MOST = 8 };
+    int64_t count = akg_tensor_element_count(a), at[MOST];
+    int rank = (int)akg_tensor_rank(a);
+    const int64_t *shape = akg_tensor_shape(a);
+    if (rank > MOST || rank != (int)akg_tensor_rank(b) ||
+        (rank && memcmp(shape, akg_tensor_shape(b), sizeof *shape * (size_t)rank) != 0))
         return false;
     for (int64_t k = 0; k < count; k++) {
-        double x = akg_tensor_get(a, &k), y = akg_tensor_get(b, &k);
+        int64_t left = k;
+        for (int axis = rank - 1; axis >= 0; left /= shape[axis--])
+            at[axis] = left % shape[axis];
+        double x = akg_tensor_get(a, at), y = akg_tensor_get(b, at);
         if ((isnan(x) && isnan(y)) || (x == y && signbit(x) == signbit(y)))
             continue;
         fprintf(stderr, "    [%d]: %g, not %g\n", (int)k, x, y);

@@ -23,7 +23,7 @@ double api_element(const akg_tensor *tensor, int64_t index);
 /* The same dtype, shape and bits. */
 bool api_same(const akg_tensor *a, const akg_tensor *b);
 
-/* The same numbers of one axis, zeros with the same sign; nan has many patterns. */
+/* The same shape and numbers, zeros with the same sign; nan has many patterns. */
 bool api_same_numbers(const akg_tensor *a, const akg_tensor *b);
 
 /* The name of the first error ("call-shape"), or "". */
