@@ -46,6 +46,37 @@ static struct ir_expr *answered(const struct cutter *cutter, struct ir_expr *exp
     }
 }
 
+/* Whether an index that is tested is not below 0, or within the extent. */
+static struct ir_expr *side_of_test(const struct cutter *cutter, const struct ir_access *access, int axis,
+                                    bool is_low)
+{
+    struct ir_kernel *kernel = cutter->partition->pass->kernel;
+    struct ir_expr *end = is_low ? ir_integer(kernel, AKG_INT64, 0) : access->buffer->shape[axis];
+
+    return ir_operation(kernel, is_low ? OP_GE : OP_LT, access->indices[axis], end, NULL);
+}
+
+static bool holds_always(const struct cutter *cutter, const struct ir_expr *condition)
+{
+    struct question question;
+    int answer;
+
+    if (condition->kind == IR_INTEGER)
+        return condition->integer;
+    return condition->kind == IR_OPERATION && partition_ask(cutter, condition, &question) &&
+           partition_is_answered(cutter, &question, &answer) && (answer != 0) != question.is_not;
+}
+
+/* Indices that are inside in all of the part are tested no more. */
+static void settle_tests(const struct cutter *cutter, struct ir_access *access)
+{
+    for (int axis = 0; !cutter->has_loop && axis < access->buffer->rank; axis++)
+        if (access->checks[axis] == IR_CHECK_ELEMENT &&
+            holds_always(cutter, side_of_test(cutter, access, axis, true)) &&
+            holds_always(cutter, side_of_test(cutter, access, axis, false)))
+            access->checks[axis] = IR_CHECK_PROVED;
+}
+
 static struct ir_expr *put_answers(struct pass *pass, struct ir_expr *expr, void *context)
 {
     struct cutter *cutter = context;
@@ -53,9 +84,11 @@ static struct ir_expr *put_answers(struct pass *pass, struct ir_expr *expr, void
     struct question question;
     int answer;
 
-    if (expr->kind == IR_LOAD)
+    if (expr->kind == IR_LOAD) {
         for (int k = 0; k < expr->access.buffer->rank; k++)
             expr->access.indices[k] = put_answers(pass, expr->access.indices[k], context);
+        settle_tests(cutter, &expr->access);
+    }
     if (expr->kind != IR_OPERATION)
         return expr;
     for (int k = 0; k < expr->count; k++)
@@ -76,6 +109,8 @@ static void settle_block(struct cutter *cutter, struct ir_stmt **place)
     while (*place) {
         struct ir_stmt *stmt = *place, *next = stmt->next;
         pass_rewrite(cutter->partition->pass, stmt, put_answers, cutter);
+        if (stmt->kind == IR_STORE)
+            settle_tests(cutter, &stmt->access);
         if (stmt->kind == IR_IF && stmt->value->kind == IR_INTEGER) {
             *place = stmt->value->integer ? stmt->body : stmt->otherwise;
             struct ir_stmt **end = place;
@@ -186,12 +221,35 @@ static void add_ends(struct cutter *cutter, const struct question *question, con
     add_place(cutter, &last);
 }
 
+static bool find_places(struct ir_expr *expr, void *context);
+
+/* Where indices that are tested leave the tensor: those under conditions in the loop need not, and vectors
+ * suit iterations of which all are inside. */
+static void find_tests(struct cutter *cutter, const struct ir_access *access)
+{
+    for (int axis = 0; !cutter->has_loop && axis < access->buffer->rank; axis++) {
+        if (access->checks[axis] != IR_CHECK_ELEMENT)
+            continue;
+        find_places(side_of_test(cutter, access, axis, true), cutter);
+        find_places(side_of_test(cutter, access, axis, false), cutter);
+    }
+}
+
+static bool find_tests_of_store(struct ir_stmt *stmt, void *cutter)
+{
+    if (stmt->kind == IR_STORE)
+        find_tests(cutter, &stmt->access);
+    return true;
+}
+
 static bool find_places(struct ir_expr *expr, void *context)
 {
     struct cutter *cutter = context;
     struct question question;
     struct place place;
 
+    if (expr->kind == IR_LOAD)
+        find_tests(cutter, &expr->access);
     if (expr->kind != IR_OPERATION || !partition_ask(cutter, expr, &question))
         return true;
     for (int k = 0; partition_place_of(&question, k, &place); k++)
@@ -294,8 +352,10 @@ static bool find_all_places(struct cutter *cutter, struct ir_stmt *loop)
     ends = is_same_always(&cutter->high.at);
     cutter->looks_ahead = true;
     int loops = know_inner_loops(cutter->partition, loop->body);
-    if (ends)
+    if (ends) {
         ir_block_expressions(loop->body, find_places, cutter);
+        ir_block_walk(loop->body, find_tests_of_store, cutter);
+    }
     cutter->first_meeting = cutter->found_count;
     if (ends && !cutter->has_loop)
         find_meetings(cutter, loop->body, loop->body);
