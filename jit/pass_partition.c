@@ -221,18 +221,38 @@ static void add_ends(struct cutter *cutter, const struct question *question, con
     add_place(cutter, &last);
 }
 
-static bool find_places(struct ir_expr *expr, void *context);
+static bool is_a_number_from(const struct place *place, const struct place *end)
+{
+    struct pass_affine distance = place->at;
 
-/* Where indices that are tested leave the tensor: those under conditions in the loop need not, and vectors
- * suit iterations of which all are inside. */
+    return !place->is_far && !end->is_far && place->divisor == 1 &&
+           pass_affine_add(&distance, -1, &end->at) && distance.count == 0;
+}
+
+static void find_test(struct cutter *cutter, const struct ir_expr *condition)
+{
+    struct question question;
+    struct place place;
+
+    if (condition->kind == IR_OPERATION && partition_ask(cutter, condition, &question) &&
+        partition_place_of(&question, 0, &place) && is_same_always(&place.at) &&
+        (is_a_number_from(&place, &cutter->low) || is_a_number_from(&place, &cutter->high)))
+        add_place(cutter, &place);
+}
+
+/* Where indices that are tested leave the tensor in the first iterations or the last ones: those under
+ * conditions in the loop need not, and vectors suit iterations of which all are inside. */
 static void find_tests(struct cutter *cutter, const struct ir_access *access)
 {
+    bool decides = cutter->decides;
+
     for (int axis = 0; !cutter->has_loop && axis < access->buffer->rank; axis++) {
         if (access->checks[axis] != IR_CHECK_ELEMENT)
             continue;
-        find_places(side_of_test(cutter, access, axis, true), cutter);
-        find_places(side_of_test(cutter, access, axis, false), cutter);
+        find_test(cutter, side_of_test(cutter, access, axis, true));
+        find_test(cutter, side_of_test(cutter, access, axis, false));
     }
+    cutter->decides = decides;
 }
 
 static bool find_tests_of_store(struct ir_stmt *stmt, void *cutter)
