@@ -154,6 +154,8 @@ struct ast_binding {
     bool ended;                          /* names.c: that block is over */
     bool returned;                       /* structure.c: stands in the result of its function */
     struct ast_expr *declared_by;        /* LOCAL: the value of its first assignment; NULL when unpacked */
+    struct ast_expr *unpacked;           /* LOCAL: what it is an item of, then, */
+    int item;                            /* and which one */
     struct ast_parameter *parameter;     /* PARAMETER */
     struct ast_function *function;       /* FUNCTION */
     struct ast_expr *value;              /* CONSTANT */

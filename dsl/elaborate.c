@@ -486,7 +486,7 @@ static void elaborate_written(struct elaborator *e, const struct written_input *
 
 static void elaborate_results(struct elaborator *e)
 {
-    const struct value *result = &e->frame->result;
+    const struct value value = elaborate_result(e, e->frame), *result = &value;
     const struct ast_expr *place = e->function->result;
     struct span span = e->frame->result_span;
     bool listed = place && place->kind == AST_TUPLE && place->count == result->count;
@@ -496,13 +496,8 @@ static void elaborate_results(struct elaborator *e)
     if (result->kind == VALUE_TUPLE)
         for (int i = 0; i < result->count; i++)
             elaborate_result_item(e, &result->items[i], i, listed ? place->items[i] : NULL, span);
-    else if (e->frame->result_variable)
-        elaborate_result_item(e,
-                              &(struct value){.kind = VALUE_SCALAR,
-                                              .expr = ir_symbol_use(e->kernel, e->frame->result_variable)},
-                              0, NULL, span);
     else
-        elaborate_result_item(e, result, 0, place, span);
+        elaborate_result_item(e, result, 0, e->frame->result_variables ? NULL : place, span);
     for (int i = 0; i < e->written_inputs.count; i++)
         elaborate_written(e, &e->written_inputs.items[i]);
 }

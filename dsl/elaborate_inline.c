@@ -359,9 +359,7 @@ static struct value elaborate_copy(struct elaborator *e, struct frame *frame, st
     e->slices = slices;
     if (e->errors != errors || e->result->retry)
         return value_error();
-    result = frame->result;
-    if (frame->result_variable)
-        result = value_of(VALUE_SCALAR, ir_symbol_use(e->kernel, frame->result_variable));
+    result = elaborate_result(e, frame);
     /* What the copy computed must not change when its caller's variables do. */
     if (result.kind == VALUE_SCALAR && result.expr->kind != IR_SYMBOL)
         elaborate_settle_argument(e, &result, frame->function->name, span);
@@ -396,18 +394,44 @@ struct value elaborate_inline(struct elaborator *e, const struct ast_function *c
 
 /* ---- returns ---------------------------------------------------------------------------- */
 
-static void elaborate_return_variable(struct elaborator *e, struct value value, struct span span)
+/* How many scalars a value has, as a tuple; 0: it is one; -1: it has something else. */
+static int elaborate_scalars_of(const struct value *value)
+{
+    if (value->kind != VALUE_TUPLE)
+        return value_is_number(value) ? 0 : -1;
+    for (int i = 0; i < value->count; i++)
+        if (!value_is_number(&value->items[i]))
+            return -1;
+    return value->count ? value->count : -1;
+}
+
+struct value elaborate_result(struct elaborator *e, const struct frame *frame)
+{
+    struct value result = {.kind = VALUE_TUPLE, .count = frame->result_count};
+
+    if (!frame->result_variables)
+        return frame->result;
+    if (!frame->result_count)
+        return value_of(VALUE_SCALAR, ir_symbol_use(e->kernel, frame->result_variables[0]));
+    result.items = arena_array(e->arena, struct value, result.count);
+    for (int i = 0; i < result.count; i++)
+        result.items[i] = value_of(VALUE_SCALAR, ir_symbol_use(e->kernel, frame->result_variables[i]));
+    return result;
+}
+
+static void elaborate_return_variable(struct elaborator *e, struct ir_symbol **variable, struct value value,
+                                      struct span span)
 {
     struct frame *frame = e->frame;
     struct ir_stmt *assign;
     struct ir_expr *expr;
 
-    if (!frame->result_variable) {
+    if (!*variable) {
         /* declared where the copy starts, so that every branch can reach it */
         struct ir_stmt **tail = e->tail, *rest = *frame->entry;
         bool at_entry = tail == frame->entry;
         e->tail = frame->entry;
-        frame->result_variable = elaborate_variable(
+        *variable = elaborate_variable(
             e, frame->function->name,
             value.kind == VALUE_SCALAR
                 ? value.expr->dtype
@@ -417,12 +441,34 @@ static void elaborate_return_variable(struct elaborator *e, struct value value, 
         if (!at_entry)
             e->tail = tail;
     }
-    expr = value_coerce(e, value, frame->result_variable->dtype, span);
+    expr = value_coerce(e, value, (*variable)->dtype, span);
     if (!expr)
         return;
     assign = elaborate_emit(e, IR_ASSIGN, span);
-    assign->symbol = frame->result_variable;
+    assign->symbol = *variable;
     assign->value = expr;
+}
+
+/* One scalar, or `count` of them, which wait in variables for what the other returns give. */
+static void elaborate_return_scalars(struct elaborator *e, const struct value *value, int count,
+                                     struct span span)
+{
+    struct frame *frame = e->frame;
+
+    if (!frame->result_variables) {
+        frame->result_variables = arena_array(e->arena, struct ir_symbol *, count ? count : 1);
+        frame->result_count = count;
+    }
+    if (count != frame->result_count) {
+        struct diagnostic_entry *message = elaborate_error(e, MSG_RETURN_PLACE, span);
+        diagnostic_note(message, "note: another return gives %d scalar%s, and this one %d",
+                        frame->result_count ? frame->result_count : 1, frame->result_count > 1 ? "s" : "",
+                        count ? count : 1);
+        diagnostic_note(message, "help: let all of them give as many");
+        return;
+    }
+    for (int i = 0; i < (count ? count : 1); i++)
+        elaborate_return_variable(e, &frame->result_variables[i], count ? value->items[i] : *value, span);
 }
 
 static bool elaborate_same_tensors(const struct value *a, const struct value *b)
@@ -455,24 +501,25 @@ void elaborate_return(struct elaborator *e, const struct ast_stmt *stmt)
     if (value.kind == VALUE_ERROR)
         return;
     frame->result_span = stmt->value ? stmt->value->span : stmt->span;
-    if (frame->conditions == 0 && !frame->result_variable && frame->result.kind == VALUE_NONE) {
+    int scalars = elaborate_scalars_of(&value);
+    if (frame->conditions == 0 && !frame->result_variables && frame->result.kind == VALUE_NONE) {
         frame->result = value;
         frame->done = true;
         return;
     }
-    if (!value_is_number(&value) && elaborate_same_result(frame, &value))
+    if (scalars < 0 && elaborate_same_result(frame, &value))
         return; /* whichever way it goes, these tensors are the result */
     if (frame->graph && value.kind == VALUE_TENSOR) {
         elaborate_refuse_choice(e, frame->result_span);
         return;
     }
-    if (!value_is_number(&value) && elaborate_decide_branches(e))
+    if (scalars < 0 && elaborate_decide_branches(e))
         return;
-    if (!value_is_number(&value)) {
+    if (scalars < 0) {
         struct diagnostic_entry *message = elaborate_error(e, MSG_RETURN_PLACE, stmt->span);
         diagnostic_note(message,
                         "note: which tensor is returned would depend on a value known only in the run");
         return;
     }
-    elaborate_return_variable(e, value, frame->result_span);
+    elaborate_return_scalars(e, &value, scalars, frame->result_span);
 }

@@ -90,7 +90,8 @@ struct frame {
     int loops;
     bool done; /* a return was met unconditionally */
     struct value result;
-    struct ir_symbol *result_variable;
+    struct ir_symbol **result_variables; /* not NULL: what is returned is known in the run only */
+    int result_count;                    /* of these; 0: one, and it is no tuple */
     struct span result_span;
     int depth;
 };
@@ -254,6 +255,8 @@ struct value elaborate_call(struct elaborator *e, const struct ast_expr *expr);
 /* The message that copies of bodies are too many. */
 void elaborate_refuse_copies(struct elaborator *e, struct span span);
 /* A copy of the callee's body in place of the call. */
+/* What the copy gives: the value of its return, or the variables that its returns assign. */
+struct value elaborate_result(struct elaborator *e, const struct frame *frame);
 struct value elaborate_inline(struct elaborator *e, const struct ast_function *callee,
                               const struct arguments *arguments);
 /* Evaluates the arguments of a call, unpacking tuples; false after a message. */

@@ -209,10 +209,23 @@ enum names_use {
     NAMES_NUMBER
 };
 
+/* The parameter that the name is, or is a copy of until it is assigned again. */
+static struct ast_binding *names_parameter_of(const struct ast_expr *expr)
+{
+    enum { COPIES = 50 };
+    struct ast_binding *binding = NULL;
+    for (int k = 0; k < COPIES && expr && expr->kind == AST_NAME; k++) {
+        binding = ast_binding_of(expr);
+        bool is_copy = binding && binding->kind == AST_BINDING_LOCAL && binding->assignments == 1;
+        expr = is_copy ? binding->declared_by : NULL;
+    }
+    return binding && binding->kind == AST_BINDING_PARAMETER ? binding : NULL;
+}
+
 static void names_parameter_use(const struct ast_expr *expr, enum names_use use)
 {
-    struct ast_binding *binding = expr->kind == AST_NAME ? ast_binding_of(expr) : NULL;
-    if (!binding || binding->kind != AST_BINDING_PARAMETER)
+    struct ast_binding *binding = names_parameter_of(expr);
+    if (!binding)
         return;
     if (use == NAMES_TENSOR)
         binding->parameter->used_as_tensor = true;
@@ -400,8 +413,15 @@ static void names_assign(struct names *names, struct ast_stmt *stmt, struct ast_
             names->function->unresolved = true;
             return;
         }
-        for (int i = 0; i < target->count; i++)
+        for (int i = 0; i < target->count; i++) {
             names_assign(names, stmt, target->items[i], true);
+            struct ast_binding *binding =
+                target->items[i]->kind == AST_NAME ? target->items[i]->binding : NULL;
+            if (binding && binding->kind == AST_BINDING_LOCAL && binding->assignments == 1) {
+                binding->unpacked = stmt->value;
+                binding->item = i;
+            }
+        }
         return;
     case AST_SUBSCRIPT:
         names->written = names->stored = target->a;

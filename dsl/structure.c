@@ -153,6 +153,19 @@ static bool structure_has_axes(const struct ast_parameter *parameter)
     return shape && shape->count > 0;
 }
 
+static const struct ast_expr *structure_tuple(const struct ast_expr *expr, int depth);
+
+/* Of a name that is unpacked from a tuple: of tensors, as far as the text does not tell. */
+static bool structure_is_tensor_item(const struct ast_binding *binding, int depth)
+{
+    const struct ast_expr *tuple = binding->unpacked ? structure_tuple(binding->unpacked, depth + 1) : NULL;
+
+    if (binding->assignments != 1)
+        return false;
+    return !tuple || binding->item >= tuple->count ||
+           structure_gives_tensor(tuple->items[binding->item], depth + 1);
+}
+
 static bool structure_gives_tensor(const struct ast_expr *expr, int depth)
 {
     struct ast_function *callee = structure_callee(expr);
@@ -183,7 +196,7 @@ static bool structure_gives_tensor(const struct ast_expr *expr, int depth)
         return binding->parameter->used_as_tensor || !binding->parameter->used_as_scalar ||
                structure_has_axes(binding->parameter);
     if (binding && binding->kind == AST_BINDING_LOCAL && !binding->declared_by)
-        return binding->assignments == 1; /* unpacked from a tuple of tensors */
+        return structure_is_tensor_item(binding, depth);
     return binding && binding->kind == AST_BINDING_LOCAL &&
            structure_gives_tensor(binding->declared_by, depth + 1);
 }
