@@ -74,7 +74,8 @@ struct dependence_builder {
     bool partial;                 /* something that is demanded of calls is not among the facts */
     int *names;                   /* the second iteration's atoms + 1, by atom */
     int name_count;
-    int first_atom; /* atoms from here on change in the loops at hand */
+    int first_atom;     /* atoms from here on change in the loops at hand */
+    int tries, refuted; /* directions that the prover was asked about */
 };
 
 enum {
