@@ -59,13 +59,6 @@ static void add_shared(struct dependence_pair *pair, int depth)
             dependence_add_row(pair, &pair->shared[k].difference, true);
 }
 
-/* A kernel for which it was tried in vain is one of divisions that no rule knows: more of it is left out. */
-static bool is_hopeless(const struct dependence_builder *builder)
-{
-    enum { TRIES = 6, FOR_EACH = 4 };
-    return builder->tries - builder->refuted > TRIES + FOR_EACH * builder->refuted;
-}
-
 /* With products: what the prover makes of the last direction. */
 static bool prover_refutes(struct dependence_pair *pair, int level, enum dependence_direction direction)
 {
@@ -74,8 +67,8 @@ static bool prover_refutes(struct dependence_pair *pair, int level, enum depende
     int facts = prover->facts.count;
     bool refuted = false;
 
-    if (direction == DEPENDENCE_EQUAL || is_hopeless(pair->builder) || !time_between(pair, level, &time) ||
-        !linear_scale(&negative, &time, -1))
+    if (direction == DEPENDENCE_EQUAL || dependence_is_hopeless(pair->builder) ||
+        !time_between(pair, level, &time) || !linear_scale(&negative, &time, -1))
         return false;
     for (int k = 0; k < pair->system.count; k++) {
         struct linear form = pair->forms[k];
@@ -85,8 +78,7 @@ static bool prover_refutes(struct dependence_pair *pair, int level, enum depende
     }
     refuted = prover_prove(prover, direction == DEPENDENCE_LESS ? &negative : &time);
     prover->facts.count = facts;
-    pair->builder->tries++;
-    pair->builder->refuted += refuted;
+    dependence_note_answer(pair->builder, refuted);
     return refuted;
 }
 

@@ -74,8 +74,8 @@ struct dependence_builder {
     bool partial;                 /* something that is demanded of calls is not among the facts */
     int *names;                   /* the second iteration's atoms + 1, by atom */
     int name_count;
-    int first_atom;     /* atoms from here on change in the loops at hand */
-    int tries, refuted; /* directions that the prover was asked about */
+    int first_atom;    /* atoms from here on change in the loops at hand */
+    int tries, proved; /* what the prover was asked */
 };
 
 enum {
@@ -129,6 +129,11 @@ struct dependence_pair {
     int box_count;
     struct dependence_box boxes[DEPENDENCE_VECTORS];
 };
+
+/* A kernel of which the prover was asked in vain is one of divisions that no rule knows: it is asked no more.
+ */
+bool dependence_is_hopeless(const struct dependence_builder *builder);
+void dependence_note_answer(struct dependence_builder *builder, bool proved);
 
 enum dependence_possibility {
     DEPENDENCE_NEVER,

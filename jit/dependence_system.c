@@ -331,17 +331,32 @@ static int push_facts(struct dependence_pair *pair)
     return before;
 }
 
+bool dependence_is_hopeless(const struct dependence_builder *builder)
+{
+    enum { TRIES = 6, FOR_EACH = 4 };
+    return builder->tries - builder->proved > TRIES + FOR_EACH * builder->proved;
+}
+
+void dependence_note_answer(struct dependence_builder *builder, bool proved)
+{
+    builder->tries++;
+    builder->proved += proved;
+}
+
 /* -limit < form < limit */
 static bool is_smaller(struct dependence_pair *pair, const struct linear *form, const struct linear *limit)
 {
     struct prover *prover = &pair->builder->context->prover;
     struct linear negative;
-    int facts = push_facts(pair);
     bool smaller;
 
+    if (dependence_is_hopeless(pair->builder))
+        return false;
+    int facts = push_facts(pair);
     smaller = linear_scale(&negative, form, -1) && prover_less(prover, form, 1, limit) &&
               prover_less(prover, &negative, 1, limit);
     prover->facts.count = facts;
+    dependence_note_answer(pair->builder, smaller);
     return smaller;
 }
 
