@@ -42,6 +42,16 @@ static bool ask_of_index(struct asker *asker, const struct ir_expr *index, const
     return false;
 }
 
+bool extents_trust_access(struct asker *asker, struct ir_access *access)
+{
+    for (int axis = 0; axis < access->buffer->rank; axis++) {
+        if (!ask_of_index(asker, access->indices[axis], access->buffer->shape[axis]))
+            return false;
+        access->checks[axis] = IR_CHECK_PROVED;
+    }
+    return true;
+}
+
 static void trust_access(struct asker *asker, struct ir_access *access)
 {
     for (int axis = 0; axis < access->buffer->rank; axis++)

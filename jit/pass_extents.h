@@ -51,6 +51,9 @@ struct ir_expr *extents_divisor(struct asker *asker, const struct ir_expr *divis
  * many. */
 bool extents_ask(struct asker *asker, enum operation comparison, const struct ir_expr *a,
                  const struct ir_expr *b);
+/* Asks for all indices of an access to be inside, whatever is known of them, and trusts them then. False: the
+ * call does not say it. */
+bool extents_trust_access(struct asker *asker, struct ir_access *access);
 struct ir_expr *extents_number(struct asker *asker, akg_dtype dtype, int64_t value);
 /* All conditions; NULL: there are none. */
 struct ir_expr *extents_all(struct asker *asker);
