@@ -157,6 +157,8 @@ static struct value elaborate_len(struct elaborator *e, const struct ast_expr *c
     if (value.kind != VALUE_ERROR) {
         struct diagnostic_entry *message =
             elaborate_error(e, MSG_OPERAND_KIND, call->items[0]->span, value_text(e, &value), "len");
+        if (value.kind == VALUE_TENSOR)
+            diagnostic_note(message, "note: '%s' has no axes: a list, [3], has one", value.buffer->name);
         diagnostic_note(
             message,
             "help: len is of a tensor or a tuple; a tensor's extents are x.shape[0], x.shape[1], ...");

@@ -183,6 +183,12 @@ static struct value elaborate_untyped_float(struct elaborator *e, enum operation
     return value_of(rule == RULE_COMPARE || rule == RULE_CLASSIFY ? VALUE_SCALAR : VALUE_FLOAT, expr);
 }
 
+/* A float whose dtype the call decides. */
+static bool is_any_float(struct elaborator *e, akg_dtype type)
+{
+    return type_is_variable(type) && !(type_allowed(&e->types, type) & ~TYPES_FLOAT);
+}
+
 /* The operand of one type beside one of another. `typed_place`, `place`: of the two, NULL where they are not
  * known. */
 static void refuse_mixed(struct elaborator *e, akg_dtype type, akg_dtype other,
@@ -199,12 +205,13 @@ static void refuse_mixed(struct elaborator *e, akg_dtype type, akg_dtype other,
             diagnostic_note(message, "help: as a number it is 1 if %s else 0", elaborate_source(e, truth));
     } else if (e->in_standard && !type_is_variable(to)) {
         diagnostic_note(message, "help: convert one of the two: cast(x, %s)", dtype_table[to].name);
+    } else if ((place && is_any_float(e, to) && !type_is_variable(from)) ||
+               (typed_place && is_any_float(e, from) && !type_is_variable(to))) {
+        diagnostic_note(message, "help: write T.dtype(%s), T being a tensor whose dtype the float has",
+                        elaborate_source(e, is_any_float(e, to) ? place : typed_place));
     } else if (place && !type_is_variable(to) &&
                (dtype_is_float(to) || type_is_variable(from) || !dtype_is_float(from))) {
         diagnostic_note(message, "help: write %s(%s)", dtype_table[to].name, elaborate_source(e, place));
-    } else if (place && !(type_allowed(&e->types, to) & ~TYPES_FLOAT) && !type_is_variable(from)) {
-        diagnostic_note(message, "help: write T.dtype(%s), T being a tensor whose dtype the float has",
-                        elaborate_source(e, place));
     } else if (typed_place && !type_is_variable(from)) {
         diagnostic_note(message, "help: write %s(%s)", dtype_table[from].name,
                         elaborate_source(e, typed_place));

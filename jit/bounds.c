@@ -279,8 +279,9 @@ static void append_limits(struct context *context)
             .kind = IR_PRECONDITION_ASSERT,
             .condition =
                 ir_operation(kernel, OP_LE, magnitude, ir_integer(kernel, AKG_INT64, atom.limit), NULL),
-            .message = arena_format(kernel->arena, "attribute '%s' is too large",
-                                    atom.symbol->label ? atom.symbol->label : atom.symbol->name),
+            .message = arena_format(
+                kernel->arena, "attribute '%s' is too large: that indices stay inside is proved up to %lld",
+                atom.symbol->label ? atom.symbol->label : atom.symbol->name, (long long)atom.limit),
             .span = atom.symbol->span};
         list_push(kernel->arena, &kernel->preconditions, precondition);
     }
