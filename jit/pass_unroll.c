@@ -119,6 +119,41 @@ static bool goes_across(struct ir_stmt *stmt, void *context)
     return stmt->kind != IR_FOR || ir_block_walk(stmt->body, stmt_stays_in_row, stmt->symbol);
 }
 
+struct inside {
+    bool hands_on, stores;
+};
+
+static bool see_inside(struct ir_stmt *stmt, void *context)
+{
+    struct inside *inside = context;
+
+    inside->stores |= stmt->kind == IR_STORE;
+    inside->hands_on |= stmt->kind == IR_ASSIGN && stmt->symbol->note != inside;
+    if (stmt->kind == IR_VARIABLE)
+        stmt->symbol->note = inside;
+    return true;
+}
+
+static bool forget(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    if (stmt->kind == IR_VARIABLE)
+        stmt->symbol->note = NULL;
+    return true;
+}
+
+/* Whether each loop inside stores what it hands on from one iteration to the next: it has no lanes then. */
+static bool is_in_turn(struct ir_stmt *stmt, void *context)
+{
+    struct inside inside = {false, false};
+    (void)context;
+    if (stmt->kind != IR_FOR)
+        return true;
+    ir_block_walk(stmt->body, see_inside, &inside);
+    ir_block_walk(stmt->body, forget, NULL);
+    return inside.hands_on && inside.stores;
+}
+
 static bool has_window(const struct ir_stmt *loop, int most_statements)
 {
     enum { LONGEST_WINDOW = 9 };
@@ -157,7 +192,8 @@ static bool can_be_written_out(const struct pass *pass, const struct ir_stmt *lo
     enum { MOST_STATEMENTS = 64, FEW = 64 };
     int64_t low;
     bool all_stays = ir_block_walk(loop->body, keeps_memory, NULL);
-    bool only_across = ir_block_walk(loop->body, goes_across, NULL);
+    bool only_across =
+        ir_block_walk(loop->body, goes_across, NULL) || ir_block_walk(loop->body, is_in_turn, NULL);
     struct size size = {.longest = only_across ? LONGEST_ACROSS : VECTOR_SHORTEST - 1};
     struct size longer = {.longest = LONGEST_ALONG};
 
