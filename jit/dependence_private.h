@@ -131,7 +131,7 @@ struct dependence_pair {
 };
 
 /* A kernel of which the prover was asked in vain is one of divisions that no rule knows: it is asked no more.
- */
+ * Nor is it where there are too many pairs of accesses to ask about each. */
 bool dependence_is_hopeless(const struct dependence_builder *builder);
 void dependence_note_answer(struct dependence_builder *builder, bool proved);
 
