@@ -8,9 +8,10 @@
  *     for i: for j: { s = 0; for e: s += q[i, e] * k[j, e]; y[i, j] = select(j > i, -1e9, s) }
  *
  * which is a product of matrices: twice the work takes a fifth of the time of sums that are each by
- * themselves. Consumes loops one in the other around nothing but such a choice, whose condition compares the
- * variables of two of them, so that neither side is rare. What is computed besides is of no consequence: it
- * loads what is there, and is stored nowhere.
+ * themselves. So does `s = 0; if j <= i: for e: s += ...`, with select(j <= i, s, 0) behind it. Consumes
+ * loops one in the other around nothing but such a choice, whose condition compares the variables of two of
+ * them, so that neither side is rare. What is computed besides is of no consequence: it loads what is there,
+ * and is stored nowhere.
  */
 #include "pass_extents.h"
 
@@ -22,6 +23,7 @@ struct square {
     struct ir_stmt *choice;
     struct ir_stmt **branch; /* of it: the one that sums up */
     struct ir_stmt *sum;     /* the loop */
+    struct ir_stmt *total; /* declared in front of the choice, of which nothing else is left then; or NULL */
 };
 
 /* ---- what is looked for ------------------------------------------------------------------------------ */
@@ -108,6 +110,29 @@ static bool find_sum(struct square *square, struct ir_stmt **branch)
     return true;
 }
 
+static bool is_kept(struct ir_stmt *stmt, void *symbol)
+{
+    return stmt->kind != IR_ASSIGN || stmt->symbol != symbol;
+}
+
+/* A declaration, the choice, which only adds to that, and what is behind. */
+static bool find_total(struct square *square, struct ir_stmt *block)
+{
+    while (block && block->kind == IR_LET && !pass_stmt_may_stop(block))
+        block = block->next;
+    struct ir_stmt *choice = block && block->kind == IR_VARIABLE ? block->next : NULL;
+    if (!choice || choice->kind != IR_IF || choice->otherwise || !choice->next || !choice->body ||
+        choice->body->next || !parts_square(square, choice->value) ||
+        !sums_products(square, block, choice->body) || pass_has_loop(choice->next) ||
+        !ir_block_walk(choice->next, is_kept, block->symbol))
+        return false;
+    square->total = block;
+    square->choice = choice;
+    square->branch = &choice->body;
+    square->sum = choice->body;
+    return true;
+}
+
 static bool find_square(struct ir_stmt *loop, struct square *square)
 {
     struct ir_stmt *stmt = loop;
@@ -118,7 +143,11 @@ static bool find_square(struct ir_stmt *loop, struct square *square)
             return false;
         square->loops[square->depth++] = stmt;
     }
-    if (square->depth < 2 || !stmt || stmt->kind != IR_IF || !parts_square(square, stmt->value))
+    if (square->depth < 2)
+        return false;
+    if (!stmt)
+        return find_total(square, square->loops[square->depth - 1]->body);
+    if (stmt->kind != IR_IF || !parts_square(square, stmt->value))
         return false;
     square->choice = stmt;
     return find_sum(square, &stmt->body) ? !pass_has_loop(stmt->otherwise)
@@ -154,6 +183,22 @@ static void move_ahead(const struct square *square)
     *place = first;
 }
 
+/* The sum, and behind it a name for that or what it began with, which is what the rest works with. */
+static void choose_total(struct pass *pass, const struct square *square)
+{
+    struct ir_stmt *total = square->total, *choice = square->choice, *rest = choice->next;
+    struct ir_expr *value =
+        ir_operation(pass->kernel, OP_SELECT, choice->value, ir_symbol_use(pass->kernel, total->symbol),
+                     pass_copy(pass, total->value));
+    value->span = total->span;
+    struct ir_stmt *let = pass_declare(pass, IR_SYMBOL_LET, "chosen", value, total->span);
+
+    pass_rename(rest, total->symbol, let->symbol);
+    total->next = square->sum;
+    square->sum->next = let;
+    let->next = rest;
+}
+
 /* Where either side is a store of the same element, a choice between values. */
 static void join_stores(struct pass *pass, struct square *square)
 {
@@ -186,8 +231,12 @@ static bool compute_ahead(struct pass *pass, struct ir_stmt **place)
     loop->next = next;
     if (!find_square(copy, &square) || !ask_for_all(&asker, &square))
         return false;
-    move_ahead(&square);
-    join_stores(pass, &square);
+    if (square.total) {
+        choose_total(pass, &square);
+    } else {
+        move_ahead(&square);
+        join_stores(pass, &square);
+    }
     struct ir_expr *all = extents_all(&asker);
     if (!all) {
         copy->next = next;
