@@ -30,9 +30,28 @@ static struct ir_expr *combine(struct asker *asker, enum operation operation, co
     return ir_operation(pass->kernel, operation, pass_copy(pass, a), pass_copy(pass, b), NULL);
 }
 
+/* Whether the comparison says the same in each call: of sums that a number lies between, T - 1 < T. */
+static bool is_settled(enum operation comparison, const struct ir_expr *a, const struct ir_expr *b,
+                       bool *holds)
+{
+    struct pass_affine left, right;
+    if (!pass_affine_of(a, &left) || !pass_affine_of(b, &right) || !pass_affine_add(&left, -1, &right) ||
+        left.count)
+        return false;
+    int64_t distance = left.constant;
+    *holds = comparison == OP_LT   ? distance < 0
+             : comparison == OP_LE ? distance <= 0
+             : comparison == OP_GT ? distance > 0
+                                   : distance >= 0;
+    return comparison >= OP_LT && comparison <= OP_GE;
+}
+
 bool extents_ask(struct asker *asker, enum operation comparison, const struct ir_expr *a,
                  const struct ir_expr *b)
 {
+    bool holds;
+    if (is_settled(comparison, a, b, &holds))
+        return holds;
     struct ir_expr *condition = combine(asker, comparison, a, b);
     if (condition->kind == IR_INTEGER)
         return condition->integer;
