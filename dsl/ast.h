@@ -122,6 +122,7 @@ struct ast_parameter {
     bool used_as_tensor; /* names.c: subscripted, or asked for its shape or dtype, somewhere */
     bool used_as_scalar; /* names.c: stands as a value of its own somewhere */
     bool used_as_number; /* names.c: also where no operator on tensors could take it: an index, a condition */
+    bool is_handed_scalar; /* structure.c: some call hands in an element, or what is computed of such */
 };
 
 /* What a name means. */

@@ -8,8 +8,8 @@
  */
 #include <string.h>
 
-#include "names.h"
 #include "standard.h"
+#include "structure_private.h"
 
 struct structure {
     struct arena *arena;
@@ -98,129 +98,6 @@ static void structure_returns(struct structure *s, struct ast_function *function
     }
 }
 
-/* ---- what functions give ------------------------------------------------------- */
-
-static bool structure_is_call_of(const struct ast_expr *expr, int builtin)
-{
-    return expr && expr->kind == AST_CALL && expr->a->kind == AST_NAME && !expr->a->binding &&
-           expr->a->builtin == builtin;
-}
-
-static struct ast_function *structure_callee(const struct ast_expr *expr)
-{
-    struct ast_binding *binding;
-    if (!expr || expr->kind != AST_CALL || expr->a->kind != AST_NAME)
-        return NULL;
-    binding = ast_binding_of(expr->a);
-    return binding && binding->kind == AST_BINDING_FUNCTION ? binding->function : NULL;
-}
-
-/* An operation, written with an operator or called by name: of tensors it is a function of the library. */
-static bool structure_is_operation(const struct ast_expr *expr)
-{
-    enum operation operation;
-
-    switch (expr->kind) {
-    case AST_UNARY:
-    case AST_BINARY:
-    case AST_COMPARE:
-        return true;
-    case AST_CALL:
-        return expr->a->kind == AST_NAME && !expr->a->binding &&
-               (builtin_operation(expr->a->builtin, &operation) || builtin_is_cast(expr->a->builtin));
-    default:
-        return false;
-    }
-}
-
-static bool structure_gives_tensor(const struct ast_expr *expr, int depth);
-
-static bool structure_takes_tensor(const struct ast_expr *expr, int depth)
-{
-    if (expr->kind == AST_BINARY || expr->kind == AST_UNARY)
-        return structure_gives_tensor(expr->a, depth) || structure_gives_tensor(expr->b, depth);
-    for (int i = 0; i < expr->count; i++)
-        if (structure_gives_tensor(expr->items[i], depth))
-            return true;
-    return false;
-}
-
-/* Whether its annotation has a shape of one axis or more. */
-static bool structure_has_axes(const struct ast_parameter *parameter)
-{
-    const struct ast_expr *shape = ast_annotation_shape(parameter->annotation);
-
-    return shape && shape->count > 0;
-}
-
-static const struct ast_expr *structure_tuple(const struct ast_expr *expr, int depth);
-
-/* Of a name that is unpacked from a tuple: of tensors, as far as the text does not tell. */
-static bool structure_is_tensor_item(const struct ast_binding *binding, int depth)
-{
-    const struct ast_expr *tuple = binding->unpacked ? structure_tuple(binding->unpacked, depth + 1) : NULL;
-
-    if (binding->assignments != 1)
-        return false;
-    return !tuple || binding->item >= tuple->count ||
-           structure_gives_tensor(tuple->items[binding->item], depth + 1);
-}
-
-static bool structure_gives_tensor(const struct ast_expr *expr, int depth)
-{
-    struct ast_function *callee = structure_callee(expr);
-    struct ast_binding *binding;
-
-    if (!expr || depth > 50)
-        return false;
-    if (callee && !callee->is_told) { /* told once: calls within calls would double the work */
-        callee->gives_tensor = structure_gives_tensor(callee->result, depth + 1);
-        callee->is_told = true;
-    }
-    if (callee)
-        return callee->gives_tensor;
-    if (structure_is_operation(expr))
-        return structure_takes_tensor(expr, depth + 1);
-    if (structure_is_call_of(expr, BUILTIN_OUTPUT_TENSOR) || structure_is_call_of(expr, BUILTIN_ALLOCATE))
-        return true;
-    if (expr->kind == AST_TUPLE || expr->kind == AST_LIST_DISPLAY) {
-        for (int i = 0; i < expr->count; i++)
-            if (expr->items[i]->kind != AST_NONE && !structure_gives_tensor(expr->items[i], depth + 1))
-                return false;
-        return expr->count > 0;
-    }
-    if (expr->kind != AST_NAME)
-        return false;
-    binding = ast_binding_of(expr);
-    if (binding && binding->kind == AST_BINDING_PARAMETER)
-        return binding->parameter->used_as_tensor || !binding->parameter->used_as_scalar ||
-               structure_has_axes(binding->parameter);
-    if (binding && binding->kind == AST_BINDING_LOCAL && !binding->declared_by)
-        return structure_is_tensor_item(binding, depth);
-    return binding && binding->kind == AST_BINDING_LOCAL &&
-           structure_gives_tensor(binding->declared_by, depth + 1);
-}
-
-/* The tuple that an expression gives, as far as the text tells; NULL: it is none. */
-static const struct ast_expr *structure_tuple(const struct ast_expr *expr, int depth)
-{
-    const struct ast_function *callee = structure_callee(expr);
-    const struct ast_binding *binding;
-
-    if (!expr || depth > 50)
-        return NULL;
-    if (expr->kind == AST_TUPLE)
-        return expr;
-    if (callee)
-        return structure_tuple(callee->result, depth + 1);
-    if (expr->kind == AST_CONDITIONAL)
-        return structure_tuple(expr->a, depth + 1);
-    binding = expr->kind == AST_NAME ? ast_binding_of(expr) : NULL;
-    return binding && binding->kind == AST_BINDING_LOCAL && binding->assignments == 1
-               ? structure_tuple(binding->declared_by, depth + 1)
-               : NULL;
-}
-
 /* ---- walking calls --------------------------------------------------------------- */
 
 typedef void structure_visit(struct structure *s, struct ast_function *function, struct ast_expr *call);
@@ -254,10 +131,9 @@ static void structure_calls(struct structure *s, struct ast_function *function, 
 static void structure_pass_tensors(struct structure *s, struct ast_function *function, struct ast_expr *call)
 {
     struct ast_function *callee = structure_callee(call);
-    (void)function;
     for (int i = 0; i < call->count; i++) {
         struct ast_expr *argument = call->items[i];
-        const struct ast_parameter *parameter = i < callee->parameter_count ? &callee->parameters[i] : NULL;
+        struct ast_parameter *parameter = i < callee->parameter_count ? &callee->parameters[i] : NULL;
         struct ast_binding *binding;
         if (argument->kind == AST_KEYWORD) {
             parameter = NULL;
@@ -266,6 +142,9 @@ static void structure_pass_tensors(struct structure *s, struct ast_function *fun
                     parameter = &callee->parameters[k];
             argument = argument->a;
         }
+        int left = 100;
+        if (parameter && !parameter->is_handed_scalar && structure_is_scalar(function, argument, &left))
+            parameter->is_handed_scalar = s->changed = true;
         binding = argument->kind == AST_NAME ? ast_binding_of(argument) : NULL;
         if (!parameter || !binding || binding->kind != AST_BINDING_PARAMETER)
             continue;
@@ -381,19 +260,6 @@ static void structure_outputs(struct structure *s, struct ast_function *function
 }
 
 /* ---- graph functions --------------------------------------------------------------- */
-
-/* Of a tensor: what else a parameter with an index can be, tuples and attributes, a graph function has too.
- */
-static bool structure_is_element(const struct ast_function *function, const struct ast_expr *expr)
-{
-    const struct ast_binding *binding =
-        expr->kind == AST_SUBSCRIPT && expr->a->kind == AST_NAME ? ast_binding_of(expr->a) : NULL;
-
-    if (!binding || binding->kind != AST_BINDING_PARAMETER || function->bprop_of)
-        return false;
-    return !binding->parameter->variadic && !binding->parameter->initial &&
-           (!binding->parameter->annotation || binding->parameter->annotation->kind == AST_SUBSCRIPT);
-}
 
 /* Whether an expression reads no element and makes no tensor of its own; notes whether it computes. */
 static bool structure_is_pure_expr(const struct ast_function *function, const struct ast_expr *expr,
@@ -546,16 +412,6 @@ static bool structure_is_composition(struct structure *s, struct ast_function *f
     for (int i = 0; i < function->parameter_count && !function->is_guess; i++)
         function->is_guess = structure_may_be_tensor(&function->parameters[i]);
     return function->is_guess && structure_operators(s, function->body);
-}
-
-static bool structure_is_attribute(const struct ast_parameter *parameter)
-{
-    const struct ast_expr *annotation = parameter->annotation;
-
-    return (parameter->used_as_scalar && !parameter->used_as_tensor) ||
-           (parameter->initial && parameter->initial->kind != AST_NONE) ||
-           (annotation && annotation->kind == AST_NAME && annotation->builtin &&
-            !builtin_is_dtype(annotation->builtin));
 }
 
 /* Its operands are tensors then, and of a function that has a bprop. Those of a bprop are what they are in
