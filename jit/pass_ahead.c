@@ -50,16 +50,18 @@ static bool is_of_nest(const struct square *square, const struct ir_symbol *symb
     return false;
 }
 
-/* One variable of the nest against another one. */
+/* One variable of the nest against another one, and a small number. */
 static bool parts_square(const struct square *square, const struct ir_expr *condition)
 {
+    enum { FARTHEST = 64 };
     struct pass_affine left, right;
 
     if (condition->kind != IR_OPERATION || condition->operation < OP_LT || condition->operation > OP_GE ||
         condition->operands[0]->dtype != AKG_INT64 || !pass_affine_of(condition->operands[0], &left) ||
         !pass_affine_of(condition->operands[1], &right) || !pass_affine_add(&left, -1, &right))
         return false;
-    return left.count == 2 && left.terms[0].coefficient == -left.terms[1].coefficient &&
+    return left.count == 2 && left.constant >= -FARTHEST && left.constant <= FARTHEST &&
+           left.terms[0].coefficient == -left.terms[1].coefficient &&
            (left.terms[0].coefficient == 1 || left.terms[0].coefficient == -1) &&
            is_of_nest(square, left.terms[0].symbol) && is_of_nest(square, left.terms[1].symbol);
 }

@@ -225,8 +225,10 @@ void machine_drop_unused(struct machine *machine, machine_section *section)
         if (--first != k)
             section->items[first] = *item;
     }
+    if (!first)
+        return;
+    section->items += first; /* before which there is room that is left alone */
     section->count -= first;
-    section->items += first; /* whose room is no longer all there is */
     section->capacity -= first;
 }
 
