@@ -202,50 +202,6 @@ static void names_use(struct names *names, struct ast_expr *expr)
         names_refuse(names, expr);
 }
 
-/* What a parameter is used as: that decides whether it is a tensor or a scalar. */
-enum names_use {
-    NAMES_TENSOR,
-    NAMES_OPERAND, /* a scalar; in a graph function perhaps a tensor */
-    NAMES_NUMBER
-};
-
-/* The parameter that the name is, or is a copy of until it is assigned again. */
-static struct ast_binding *names_parameter_of(const struct ast_expr *expr)
-{
-    enum { COPIES = 50 };
-    struct ast_binding *binding = NULL;
-    for (int k = 0; k < COPIES && expr && expr->kind == AST_NAME; k++) {
-        binding = ast_binding_of(expr);
-        bool is_copy = binding && binding->kind == AST_BINDING_LOCAL && binding->assignments == 1;
-        expr = is_copy ? binding->declared_by : NULL;
-    }
-    return binding && binding->kind == AST_BINDING_PARAMETER ? binding : NULL;
-}
-
-static void names_parameter_use(const struct ast_expr *expr, enum names_use use)
-{
-    struct ast_binding *binding = names_parameter_of(expr);
-    if (!binding)
-        return;
-    if (use == NAMES_TENSOR)
-        binding->parameter->used_as_tensor = true;
-    else
-        binding->parameter->used_as_scalar = true;
-    binding->parameter->used_as_number |= use == NAMES_NUMBER;
-}
-
-/* What stands in an argument of a builtin that is no operation, in a shape say, is a number as well. */
-static void names_argument_use(const struct ast_expr *expr)
-{
-    names_parameter_use(expr, NAMES_NUMBER);
-    if (expr->kind == AST_BINARY) {
-        names_argument_use(expr->a);
-        names_argument_use(expr->b);
-    }
-    for (int i = 0; expr->kind == AST_TUPLE && i < expr->count; i++)
-        names_argument_use(expr->items[i]);
-}
-
 /* A call of a name that means nothing here: perhaps a function of the standard library. */
 static bool names_standard(struct names *names, struct ast_expr *name)
 {

@@ -1,5 +1,5 @@
 /*
- * names_private.h: what names.c, names_scope.c and names_refuse.c share.
+ * names_private.h: what names.c, names_scope.c, names_use.c and names_refuse.c share.
  */
 #ifndef DSL_NAMES_PRIVATE_H
 #define DSL_NAMES_PRIVATE_H
@@ -71,5 +71,18 @@ void names_refuse_update(akg_diagnostics *diagnostics, struct span span, const s
 void names_refuse_annotation(struct arena *arena, akg_diagnostics *diagnostics, const struct ast_expr *base);
 /* True for what a constant of the file can be made of. */
 bool names_is_constant(const struct ast_expr *expr);
+
+/* ---- names_use.c ---- */
+
+/* What a parameter is used as: that decides whether it is a tensor or a scalar. */
+enum names_use {
+    NAMES_TENSOR,
+    NAMES_OPERAND, /* a scalar; in a graph function perhaps a tensor */
+    NAMES_NUMBER
+};
+
+void names_parameter_use(const struct ast_expr *expr, enum names_use use);
+/* What stands in an argument of a builtin that is no operation, in a shape say, is a number as well. */
+void names_argument_use(const struct ast_expr *expr);
 
 #endif

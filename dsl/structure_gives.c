@@ -21,7 +21,6 @@ struct ast_function *structure_callee(const struct ast_expr *expr)
     return binding && binding->kind == AST_BINDING_FUNCTION ? binding->function : NULL;
 }
 
-/* An operation, written with an operator or called by name: of tensors it is a function of the library. */
 bool structure_is_operation(const struct ast_expr *expr)
 {
     enum operation operation;
@@ -39,7 +38,6 @@ bool structure_is_operation(const struct ast_expr *expr)
     }
 }
 
-/* An attribute, by its default or its annotation. */
 bool structure_has_value(const struct ast_parameter *parameter)
 {
     const struct ast_expr *annotation = parameter->annotation;
@@ -119,7 +117,6 @@ bool structure_gives_tensor(const struct ast_expr *expr, int depth)
            structure_gives_tensor(binding->declared_by, depth + 1);
 }
 
-/* The tuple that an expression gives, as far as the text tells; NULL: it is none. */
 const struct ast_expr *structure_tuple(const struct ast_expr *expr, int depth)
 {
     const struct ast_function *callee = structure_callee(expr);
@@ -139,8 +136,6 @@ const struct ast_expr *structure_tuple(const struct ast_expr *expr, int depth)
                : NULL;
 }
 
-/* Of a tensor: what else a parameter with an index can be, tuples and attributes, a graph function has too.
- */
 bool structure_is_element(const struct ast_function *function, const struct ast_expr *expr)
 {
     const struct ast_binding *binding =

@@ -367,6 +367,8 @@ bool ir_stmt_expressions(struct ir_stmt *stmt, bool (*visit)(struct ir_expr *exp
 bool ir_block_walk(struct ir_stmt *block, bool (*visit)(struct ir_stmt *stmt, void *context), void *context);
 /* Loops inside one another, counted as far as the limit. */
 int ir_block_depth(const struct ir_stmt *block, int limit);
+/* Gives what the block, and the blocks inside, declare the note. */
+void ir_block_note_declared(struct ir_stmt *block, void *note);
 /* ir_expr_walk over every expression of the block and of the blocks inside. */
 bool ir_block_expressions(struct ir_stmt *block, bool (*visit)(struct ir_expr *expr, void *context),
                           void *context);

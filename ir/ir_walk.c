@@ -158,3 +158,15 @@ int ir_block_depth(const struct ir_stmt *block, int limit)
     }
     return most;
 }
+
+static bool note_declared(struct ir_stmt *stmt, void *note)
+{
+    if (stmt->kind == IR_FOR || stmt->kind == IR_LET || stmt->kind == IR_VARIABLE)
+        stmt->symbol->note = note;
+    return true;
+}
+
+void ir_block_note_declared(struct ir_stmt *block, void *note)
+{
+    ir_block_walk(block, note_declared, note);
+}

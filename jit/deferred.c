@@ -9,14 +9,6 @@
 
 /* ---- which branches -------------------------------------------------------------------------------- */
 
-/* What is declared inside has a note for as long as that is asked. */
-static bool note_declared(struct ir_stmt *stmt, void *note)
-{
-    if (stmt->kind == IR_FOR || stmt->kind == IR_LET || stmt->kind == IR_VARIABLE)
-        stmt->symbol->note = note;
-    return true;
-}
-
 static bool knows_symbol(const struct ir_symbol *symbol)
 {
     return symbol->kind == IR_SYMBOL_DIM || symbol->kind == IR_SYMBOL_ATTRIBUTE || symbol->note;
@@ -47,10 +39,10 @@ static bool is_closed(const struct ir_stmt *stmt)
 {
     if (stmt->kind != IR_IF || !stmt->deferred)
         return false;
-    ir_block_walk(stmt->body, note_declared, stmt->body);
+    ir_block_note_declared(stmt->body, stmt->body);
     bool closed =
         ir_block_expressions(stmt->body, knows, NULL) && ir_block_walk(stmt->body, assigns_inside, NULL);
-    ir_block_walk(stmt->body, note_declared, NULL);
+    ir_block_note_declared(stmt->body, NULL);
     return closed;
 }
 

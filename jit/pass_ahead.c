@@ -156,8 +156,7 @@ static bool find_square(struct ir_stmt *loop, struct square *square)
                                          : find_sum(square, &stmt->otherwise) && !pass_has_loop(stmt->body);
 }
 
-/* ---- the change ------------------------------------------------------------------------------------------
- */
+/* ---- the change ---- */
 
 static bool trust_load(struct ir_expr *expr, void *asker)
 {

@@ -12,7 +12,8 @@
  * and what is left of a range that is no multiple runs as it did. Consumes loops in which nothing may stop,
  * for messages tell the variable, in the order of the program and keeps it, but for loops around loops that
  * sum up: of these each remainder gets a loop of its own, where iterations are independent. Quotients of sums
- * whose terms are multiples but for a constant are sums then.
+ * whose terms are multiples but for a constant are sums then. Loops in which values and conditions alone
+ * divide stay: lanes do that.
  */
 #include "pass.h"
 

@@ -6,14 +6,15 @@
  * Consumes loops of step 1 or -1 that are not left before their end, outer ones first; those with loops
  * inside if nothing in them may stop, for copies of what tests are long. A condition is a comparison of the
  * loop's variable with what is the same in all iterations, in an if, a choice, or as what min, max and % of
- * an index ask. Each changes at a few places (pass_partition_place.c); these, brought into an order, cut the
- * loop. What order they are in need not be known: no part ends before it begins, and no condition is taken
- * for known but where that follows; else it stays in that part. A part whose body is an if that asks nothing
- * of the loop goes inside of it. A condition on the variable of a loop inside as well, an innermost one or a
- * window's, as in a filter, `if i - k >= 0`, is known where it is for the first and for the last of its
- * values. A loop that stores what it also uses all along, `d[i, j] = min(d[i, j], d[i, k] + d[k, j])`, is cut
- * where it does. One with a loop inside is cut at a place that differs from row to row only where its
- * iterations use what others store: else it is one nest with the rows, under a condition.
+ * an index ask. So is whether an index that is tested is inside, near either end of the loop. Each changes at
+ * a few places (pass_partition_place.c); these, brought into an order, cut the loop. What order they are in
+ * need not be known: no part ends before it begins, and no condition is taken for known but where that
+ * follows; else it stays in that part. A part whose body is an if that asks nothing of the loop goes inside
+ * of it. A condition on the variable of a loop inside as well, an innermost one or a window's, as in a
+ * filter, `if i - k >= 0`, is known where it is for the first and for the last of its values. A loop that
+ * stores what it also uses all along, `d[i, j] = min(d[i, j], d[i, k] + d[k, j])`, is cut where it does. One
+ * with a loop inside is cut at a place that differs from row to row only where its iterations use what others
+ * store: else it is one nest with the rows, under a condition.
  */
 #include "pass_partition.h"
 

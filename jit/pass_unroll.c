@@ -6,9 +6,9 @@
  * fewer iterations than machine code for them would pay, known from constants and the loops around; nothing
  * in them stops or leaves. Writes them out in a copy, with the loop variables as constants, makes scalars of
  * what small temporaries it has, and asks vector_build.c: the copy takes the place of the body only where it
- * becomes vectors. Loops along which no element lies beside the next one, or that store none, may have twice
- * as many iterations. Rows of more elements than a few, which are copied, stay loops.
- * What is a nest for vector_nest.c, which works on accumulators in registers, stays one.
+ * becomes vectors. Loops along which no element lies beside the next one, that store none, or that
+ * store what they hand on, may have twice as many iterations. Rows of more elements than a few, which are
+ * copied, stay loops. What is a nest for vector_nest.c, which works on accumulators in registers, stays one.
  */
 #include "pass.h"
 #include "vector.h"

@@ -26,14 +26,6 @@ struct choice {
 
 /* ---- what is the same all through a loop ------------------------------------------------------------- */
 
-/* What is declared inside has a note for as long as that is asked. */
-static bool note_declared(struct ir_stmt *stmt, void *note)
-{
-    if (stmt->kind == IR_FOR || stmt->kind == IR_LET || stmt->kind == IR_VARIABLE)
-        stmt->symbol->note = note;
-    return true;
-}
-
 static bool is_from_outside(struct ir_expr *expr, void *context)
 {
     (void)context;
@@ -46,14 +38,13 @@ static bool is_same_in_all(const struct ir_stmt *loop, struct ir_expr *condition
 {
     bool same = pass_is_pure(condition) && !pass_mentions(condition, loop->symbol);
 
-    ir_block_walk(loop->body, note_declared, loop->body);
+    ir_block_note_declared(loop->body, loop->body);
     same = same && ir_expr_walk(condition, is_from_outside, NULL);
-    ir_block_walk(loop->body, note_declared, NULL);
+    ir_block_note_declared(loop->body, NULL);
     return same;
 }
 
-/* ---- which loops -----------------------------------------------------------------------------------------
- */
+/* ---- which loops ---- */
 
 static bool only_stores(struct ir_stmt *stmt, void *left)
 {
