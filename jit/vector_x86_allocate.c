@@ -8,45 +8,65 @@
  */
 #include "vector_x86_operation.h"
 
+#include <stddef.h>
+
 /* ---- operands ------------------------------------------------------------------------- */
 
 enum { OPERANDS = 6 };
 
-/* The fields that hold virtual registers: the others' numbers are small, whatever they mean. */
-static inline int operands_of(struct x86_instruction *instruction, int *fields[OPERANDS])
+/* A field that holds a virtual register: the others' numbers are small, whatever they mean. */
+struct operand {
+    int number;
+    int place; /* in bytes, in the instruction */
+};
+
+#define NOTE_OPERAND(field, is_one)                                                                          \
+    operands[count] = (struct operand){instruction->field, offsetof(struct x86_instruction, field)};         \
+    count += instruction->field >= MACHINE_VIRTUAL && (is_one)
+
+static inline int operands_of(const struct x86_instruction *instruction, struct operand operands[OPERANDS])
 {
     int count = 0;
-    fields[count] = &instruction->reg;
-    count += instruction->reg >= MACHINE_VIRTUAL;
-    fields[count] = &instruction->vvvv;
-    count += instruction->vvvv >= MACHINE_VIRTUAL;
-    fields[count] = &instruction->rm;
-    count += instruction->rm >= MACHINE_VIRTUAL && !instruction->has_memory;
-    fields[count] = &instruction->fourth;
-    count += instruction->fourth >= MACHINE_VIRTUAL;
-    fields[count] = &instruction->memory.index;
-    count += instruction->memory.index >= MACHINE_VIRTUAL;
-    fields[count] = &instruction->mask;
-    count += instruction->mask >= MACHINE_VIRTUAL;
+    NOTE_OPERAND(reg, true);
+    NOTE_OPERAND(vvvv, true);
+    NOTE_OPERAND(rm, !instruction->has_memory);
+    NOTE_OPERAND(fourth, true);
+    NOTE_OPERAND(memory.index, true);
+    NOTE_OPERAND(mask, true);
     return count;
 }
 
-/* The field that the instruction writes, or NULL. `is_read`: what is written is read before. */
-static int *target_of(struct x86_instruction *instruction, bool *is_read)
+/* Where the field is that the instruction writes, or -1. `is_read`: what is written is read before. */
+static int target_of(const struct x86_instruction *instruction, bool *is_read)
 {
     *is_read = false;
     if (x86_is_general(instruction->form))
-        return NULL;
+        return -1;
     const struct x86_row *row = &x86_rows[instruction->form];
     bool merges = instruction->mask && !instruction->zeroing && row->reg != X86_K &&
                   instruction->form != X86_VBLENDMPS && instruction->form != X86_VBLENDMPD &&
                   instruction->form != X86_VPBLENDMB && instruction->form != X86_VPBLENDMW;
     *is_read = row->role == X86_RW || merges;
     if (row->role == X86_R)
-        return NULL;
-    bool in_rm = row->shape == X86_MR || row->shape == X86_MRI;
-    int *target = row->shape == X86_VMI ? &instruction->vvvv : in_rm ? &instruction->rm : &instruction->reg;
-    return *target >= MACHINE_VIRTUAL && !(in_rm && instruction->has_memory) ? target : NULL;
+        return -1;
+    if (row->shape == X86_VMI)
+        return instruction->vvvv >= MACHINE_VIRTUAL ? (int)offsetof(struct x86_instruction, vvvv) : -1;
+    if (row->shape != X86_MR && row->shape != X86_MRI)
+        return instruction->reg >= MACHINE_VIRTUAL ? (int)offsetof(struct x86_instruction, reg) : -1;
+    bool is_register = instruction->rm >= MACHINE_VIRTUAL && !instruction->has_memory;
+    return is_register ? (int)offsetof(struct x86_instruction, rm) : -1;
+}
+
+static int *field_at(struct x86_instruction *instruction, int place)
+{
+    return (int *)(void *)((char *)instruction + place);
+}
+
+/* The register that it writes, or -1. */
+static int written_by(const struct x86_instruction *instruction, bool *is_read)
+{
+    int place = target_of(instruction, is_read);
+    return place < 0 ? -1 : *(const int *)(const void *)((const char *)instruction + place);
 }
 
 static struct machine_register *register_of(struct machine *machine, int number)
@@ -114,18 +134,18 @@ int machine_pressure(struct machine *machine, const machine_section *section)
             most = MACHINE_VECTORS; /* nothing lives through a call */
             break;
         }
-        struct x86_instruction *instruction = &section->items[k].instruction;
+        const struct x86_instruction *instruction = &section->items[k].instruction;
         bool is_read;
-        int *fields[OPERANDS], count = operands_of(instruction, fields);
-        int *written = target_of(instruction, &is_read);
-        struct machine_register *target = written ? register_of(machine, *written) : NULL;
+        struct operand operands[OPERANDS];
+        int count = operands_of(instruction, operands), written = written_by(instruction, &is_read);
+        struct machine_register *target = written >= 0 ? register_of(machine, written) : NULL;
         if (target && !target->kept && !target->is_mask && target->at < 0) {
             target->at = 0; /* seen */
             live++;
         }
         most = live > most ? live : most;
-        for (int field = 0; field < count; field++)
-            live -= ends_here(machine, fields[field], 1, k);
+        for (int operand = 0; operand < count; operand++)
+            live -= ends_here(machine, &operands[operand].number, 1, k);
     }
     for (int k = 0; k < machine->registers.count; k++)
         machine->registers.items[k].at = -1;
@@ -193,21 +213,21 @@ static void load_home(struct machine *machine, struct machine_register *entry)
 
 /* ---- what nothing uses ---------------------------------------------------------------------------- */
 
-static void note_operands(struct machine_item *item, bool *used)
+static void note_operands(const struct machine_item *item, bool *used)
 {
     bool is_read;
-    int *fields[OPERANDS], count = operands_of(&item->instruction, fields);
-    const int *written = target_of(&item->instruction, &is_read);
+    struct operand operands[OPERANDS];
+    int count = operands_of(&item->instruction, operands), target = target_of(&item->instruction, &is_read);
     for (int k = 0; k < count; k++)
-        if (fields[k] != written || is_read)
-            used[*fields[k] - MACHINE_VIRTUAL] = true;
+        if (operands[k].place != target || is_read)
+            used[operands[k].number - MACHINE_VIRTUAL] = true;
 }
 
-static bool is_unused(struct machine *machine, struct machine_item *item, const bool *used)
+static bool is_unused(struct machine *machine, const struct machine_item *item, const bool *used)
 {
     bool is_read;
-    const int *written = item->kind == MACHINE_INSTRUCTION ? target_of(&item->instruction, &is_read) : NULL;
-    return written && !register_of(machine, *written)->kept && !used[*written - MACHINE_VIRTUAL];
+    int written = item->kind == MACHINE_INSTRUCTION ? written_by(&item->instruction, &is_read) : -1;
+    return written >= 0 && !register_of(machine, written)->kept && !used[written - MACHINE_VIRTUAL];
 }
 
 void machine_drop_unused(struct machine *machine, machine_section *section)
@@ -252,11 +272,12 @@ static int next_use(struct machine *machine, const machine_section *section, int
 {
     int last = register_of(machine, number)->last;
     for (int k = from; k <= last && k < section->count; k++) {
-        struct machine_item *item = &section->items[k];
+        const struct machine_item *item = &section->items[k];
         if (item->kind == MACHINE_INSTRUCTION) {
-            int *fields[OPERANDS], count = operands_of(&item->instruction, fields);
-            for (int field = 0; field < count; field++)
-                if (*fields[field] == number)
+            struct operand operands[OPERANDS];
+            int count = operands_of(&item->instruction, operands);
+            for (int operand = 0; operand < count; operand++)
+                if (operands[operand].number == number)
                     return k;
         } else {
             for (int argument = 0; argument < item->count; argument++)
@@ -370,48 +391,65 @@ static void written(struct machine *machine, int number)
 
 /* What is kept at home and is the last operand is read there, and takes no register; but signs go into
  * general registers from vectors alone. */
-static void use_home(struct machine *machine, struct x86_instruction *instruction)
+static bool is_read_at_home(struct machine *machine, const struct x86_instruction *instruction)
 {
     if (x86_is_general(instruction->form) || instruction->has_memory || instruction->rm < MACHINE_VIRTUAL)
-        return;
+        return false;
     const struct x86_row *row = &x86_rows[instruction->form];
     bool is_last =
         row->shape == X86_RM || row->shape == X86_RVM || row->shape == X86_RMI || row->shape == X86_RVMI;
     if (!is_last || row->rm != X86_V || row->reg == X86_D) /* vmovmskps has no form of memory */
-        return;
-    struct machine_register *entry = register_of(machine, instruction->rm);
-    if (!entry->kept || entry->is_mask || entry->pinned >= 0 || entry->at >= 0 || entry->home < 0)
-        return;
-    instruction->has_memory = true;
-    instruction->memory = home_of(machine, entry);
+        return false;
+    const struct machine_register *entry = register_of(machine, instruction->rm);
+    return entry->kept && !entry->is_mask && entry->pinned < 0 && entry->at < 0 && entry->home >= 0;
+}
+
+/* Copied once, and then changed where it stands: a copy of what has just been changed waits for that. */
+static void append_placed(struct machine *machine, const struct x86_instruction *instruction,
+                          const struct operand *operands, const int *places, int count)
+{
+    list_push(machine->arena, &machine->body, *instruction);
+    struct x86_instruction *last = &machine->body.items[machine->body.count - 1];
+    for (int k = 0; k < count; k++)
+        *field_at(last, operands[k].place) = places[k];
+    if (!last->line)
+        last->line = machine->line;
 }
 
 static void place_instruction(struct machine *machine, const machine_section *section, int position)
 {
-    struct x86_instruction instruction = section->items[position].instruction;
-    use_home(machine, &instruction);
+    const struct x86_instruction *instruction = &section->items[position].instruction;
+    struct x86_instruction from_home;
+    struct operand operands[OPERANDS];
+    int numbers[OPERANDS], places[OPERANDS], count = 0;
     bool is_read;
-    int *fields[OPERANDS], field_count = operands_of(&instruction, fields);
-    int *written_field = target_of(&instruction, &is_read);
-    int numbers[OPERANDS], places[OPERANDS], target = written_field ? *written_field : -1, count = 0;
-    machine->line = instruction.line;
-    if (is_copy(&instruction) && rename_copy(machine, &instruction, position))
+    machine->line = instruction->line;
+    if (is_copy(instruction) && rename_copy(machine, instruction, position))
         return;
-    for (int k = 0; k < field_count; k++)
-        if (fields[k] != written_field || is_read)
-            numbers[count++] = *fields[k];
+    if (is_read_at_home(machine, instruction)) {
+        from_home = *instruction;
+        from_home.has_memory = true;
+        from_home.memory = home_of(machine, register_of(machine, instruction->rm));
+        instruction = &from_home;
+    }
+    int operand_count = operands_of(instruction, operands), target_place = target_of(instruction, &is_read);
+    int target = written_by(instruction, &is_read);
+    for (int k = 0; k < operand_count; k++)
+        if (operands[k].place != target_place || is_read)
+            numbers[count++] = operands[k].number;
     for (int k = 0; k < count; k++)
         bring(machine, section, position, numbers[k], numbers, count);
-    for (int k = 0; k < field_count; k++)
-        places[k] = register_of(machine, *fields[k])->at;
+    for (int k = 0; k < operand_count; k++)
+        places[k] = register_of(machine, operands[k].number)->at;
     for (int k = 0; k < count; k++)
         if (numbers[k] != target)
             drop_if_last(machine, numbers[k], position);
     if (target >= 0 && register_of(machine, target)->at < 0)
         settle(machine, section, position + 1, target, numbers, count);
-    for (int k = 0; k < field_count; k++)
-        *fields[k] = fields[k] == written_field ? register_of(machine, target)->at : places[k];
-    append(machine, instruction);
+    for (int k = 0; k < operand_count; k++)
+        if (operands[k].place == target_place)
+            places[k] = register_of(machine, target)->at;
+    append_placed(machine, instruction, operands, places, operand_count);
     if (target >= 0) {
         written(machine, target);
         drop_if_last(machine, target, position);
