@@ -24,11 +24,6 @@ enum { BACK = X86_R10 };
 
 /* ---- instructions in no section ---------------------------------------------------------- */
 
-void machine_emit(struct machine *machine, struct x86_instruction instruction)
-{
-    list_push(machine->arena, &machine->body, instruction);
-}
-
 void machine_emit_by(struct machine *machine, enum x86_form form, int reg, int64_t number)
 {
     machine_emit(machine, (struct x86_instruction){.form = form, .rm = reg, .immediate = number});

@@ -220,8 +220,25 @@ int machine_bits(const struct machine *machine, enum vector_type type);
 int machine_new_vector(struct machine *machine, int bits);
 int machine_new_mask(struct machine *machine);
 int machine_refuse(struct machine *machine);
-/* Appends it. */
-void machine_add(struct machine *machine, struct x86_instruction instruction);
+/* Where the section's next instruction goes, to be written there: what is written in single fields elsewhere
+ * and then copied waits until these are stored. */
+static inline struct x86_instruction *machine_next(struct machine *machine)
+{
+    machine_section *section = machine->section;
+    list_reserve(machine->arena, section, 1);
+    struct machine_item *item = &section->items[section->count++];
+    item->kind = MACHINE_INSTRUCTION; /* the rest is for calls */
+    return &item->instruction;
+}
+
+/* Appends it to the section. */
+static inline void machine_add(struct machine *machine, struct x86_instruction instruction)
+{
+    struct x86_instruction *next = machine_next(machine);
+    *next = instruction;
+    next->line = machine->line;
+}
+
 /* The common shapes; each gives the register of its result. */
 int machine_rm(struct machine *machine, enum x86_form form, int bits, int a);
 int machine_rvm(struct machine *machine, enum x86_form form, int bits, int a, int b);
@@ -259,7 +276,11 @@ int machine_mask_of(struct machine *machine, enum vector_type type, int mask);
 /* ---- vector_x86.c ---- */
 
 /* Instructions of the function that are in no section. */
-void machine_emit(struct machine *machine, struct x86_instruction instruction);
+static inline void machine_emit(struct machine *machine, struct x86_instruction instruction)
+{
+    list_push(machine->arena, &machine->body, instruction);
+}
+
 void machine_emit_by(struct machine *machine, enum x86_form form, int reg, int64_t number);
 void machine_emit_jump(struct machine *machine, enum x86_form form, int label);
 void machine_emit_label(struct machine *machine, int label);

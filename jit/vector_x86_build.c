@@ -42,16 +42,6 @@ int machine_new_mask(struct machine *machine)
                                       : new_register(machine, false, machine_bits(machine, VECTOR_MASK));
 }
 
-void machine_add(struct machine *machine, struct x86_instruction instruction)
-{
-    machine_section *section = machine->section;
-    list_reserve(machine->arena, section, 1);
-    struct machine_item *item = &section->items[section->count++];
-    *item = (struct machine_item){.kind = MACHINE_INSTRUCTION};
-    item->instruction = instruction;
-    item->instruction.line = machine->line;
-}
-
 /* ---- shapes ------------------------------------------------------------------------------- */
 
 /* A register for the result of a form, whose first operand may be part of a vector. */
@@ -68,8 +58,8 @@ static int result_of(struct machine *machine, enum x86_form form, int bits)
 int machine_rmi(struct machine *machine, enum x86_form form, int bits, int a, int immediate)
 {
     int result = result_of(machine, form, bits);
-    machine_add(machine, (struct x86_instruction){
-                             .form = form, .bits = bits, .reg = result, .rm = a, .immediate = immediate});
+    *machine_next(machine) = (struct x86_instruction){
+        .form = form, .bits = bits, .reg = result, .rm = a, .immediate = immediate, .line = machine->line};
     return result;
 }
 
@@ -81,9 +71,13 @@ int machine_rm(struct machine *machine, enum x86_form form, int bits, int a)
 int machine_rvmi(struct machine *machine, enum x86_form form, int bits, int a, int b, int immediate)
 {
     int result = result_of(machine, form, bits);
-    machine_add(machine,
-                (struct x86_instruction){
-                    .form = form, .bits = bits, .reg = result, .vvvv = a, .rm = b, .immediate = immediate});
+    *machine_next(machine) = (struct x86_instruction){.form = form,
+                                                      .bits = bits,
+                                                      .reg = result,
+                                                      .vvvv = a,
+                                                      .rm = b,
+                                                      .immediate = immediate,
+                                                      .line = machine->line};
     return result;
 }
 
@@ -99,8 +93,13 @@ int machine_copy(struct machine *machine, int bits, int a)
 
 void machine_into(struct machine *machine, enum x86_form form, int bits, int target, int a, int b, int mask)
 {
-    machine_add(machine, (struct x86_instruction){
-                             .form = form, .bits = bits, .reg = target, .vvvv = a, .rm = b, .mask = mask});
+    *machine_next(machine) = (struct x86_instruction){.form = form,
+                                                      .bits = bits,
+                                                      .reg = target,
+                                                      .vvvv = a,
+                                                      .rm = b,
+                                                      .mask = mask,
+                                                      .line = machine->line};
 }
 
 /* The forms 231 add to their first operand. */
