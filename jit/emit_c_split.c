@@ -209,8 +209,9 @@ static const char *emit_own(struct splitting *splitting, const char *name)
 
 /* ---- the call ------------------------------------------------------------------------------------------ */
 
-static void emit_call_of_part(struct splitting *splitting, const char *name, struct emit_value low,
-                              struct emit_value high)
+/* By threads where there are some and the condition, if any, is so. */
+static void emit_call_of_part(struct splitting *splitting, const char *name, const char *condition,
+                              struct emit_value low, struct emit_value high)
 {
     struct emitter *emitter = splitting->emitter;
     int count = splitting->kept.count;
@@ -224,8 +225,9 @@ static void emit_call_of_part(struct splitting *splitting, const char *name, str
     const char *own = emit_own(splitting, name), *work = work_of(splitting, low, high);
     if (splitting->end)
         work = arena_format(&emitter->arena, "%s / %lld", work, (long long)splitting->loop->step);
-    emit_line(emitter, "if (frame->split ? frame->split(frame, %s, %s, %s, %lld, %s, %s, %s, %s) :", name,
-              low.text, high.text, splitting->end ? 1 : (long long)splitting->loop->step,
+    emit_line(emitter, "if (frame->split%s%s ? frame->split(frame, %s, %s, %s, %lld, %s, %s, %s, %s) :",
+              condition ? " && " : "", condition ? condition : "", name, low.text, high.text,
+              splitting->end ? 1 : (long long)splitting->loop->step,
               grain_of(splitting, low, high), work, kept, own);
     emit_line(emitter, "    %s(frame, %s, %s, %s))", name, low.text, high.text, kept);
     emit_line(emitter, "    return 1;");
@@ -273,6 +275,16 @@ static const char *has_several(struct splitting *splitting, struct emit_value lo
                : several;
 }
 
+/* Whether the text of the loop is long, so that libtcc is not to read it twice, and a call of its part is
+ * not much beside what it does: of bands and nests that are in no loop. */
+static bool is_once(const struct emitter *emitter, const struct ir_stmt *loop)
+{
+    const struct vector_plan *plan = emitter->options->plan;
+    int number = vector_plan_find(plan, loop);
+    return emitter->options->compact && !emitter->loop_count &&
+           (number < 0 || plan->loops.items[number]->band || plan->loops.items[number]->nest);
+}
+
 /* A vector loop, or what compilers make of a loop inside another one, may be shorter than the call of its
  * part takes: then it runs where it stands. */
 static void emit_choice(struct splitting *splitting, const char *name, const char *condition,
@@ -280,9 +292,13 @@ static void emit_choice(struct splitting *splitting, const char *name, const cha
 {
     struct emitter *emitter = splitting->emitter;
 
+    if (is_once(emitter, splitting->loop)) {
+        emit_call_of_part(splitting, name, condition, low, high);
+        return;
+    }
     emit_line(emitter, "if (frame->split && %s) {", condition);
     emitter->indent++;
-    emit_call_of_part(splitting, name, low, high);
+    emit_call_of_part(splitting, name, NULL, low, high);
     emitter->indent--;
     emit_line(emitter, "} else {");
     emitter->indent++;
@@ -616,6 +632,6 @@ bool emit_split(struct emitter *emitter, const struct ir_stmt *stmt, struct emit
     else if (has_shared(&splitting))
         emit_choice(&splitting, name, has_several(&splitting, low, high), low, high);
     else
-        emit_call_of_part(&splitting, name, low, high);
+        emit_call_of_part(&splitting, name, NULL, low, high);
     return true;
 }
