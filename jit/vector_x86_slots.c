@@ -12,6 +12,8 @@
  */
 #include "vector_x86_loop.h"
 
+#include <string.h>
+
 enum slot_class { SLOT_UNUSED, SLOT_GENERAL, SLOT_SINGLE, SLOT_DOUBLE, SLOT_STAYS };
 
 struct slot_use {
@@ -295,7 +297,7 @@ static void choose_brief(struct slots *slots)
 
 /* ---- the code -------------------------------------------------------------------------------------- */
 
-static void move_slot(struct slots *slots, int number, bool is_load)
+static struct x86_instruction move_of(const struct slots *slots, int number, bool is_load)
 {
     const struct slot_use *use = &slots->uses[number];
     struct x86_instruction move = {.form = is_load ? X86_MOV : X86_MOV_STORE,
@@ -307,34 +309,33 @@ static void move_slot(struct slots *slots, int number, bool is_load)
         move.form = is_load ? X86_VMOVSS_LOAD : X86_VMOVSS_STORE;
     else if (use->class == SLOT_DOUBLE)
         move.form = is_load ? X86_VMOVSD_LOAD : X86_VMOVSD_STORE;
-    machine_emit(slots->machine, move);
+    return move;
 }
 
 /* Only one lane of a vector means anything: it is moved whole, which takes no time. */
-static struct x86_instruction with_register(struct x86_instruction instruction, int reg)
+static void use_register(struct x86_instruction *instruction, int reg)
 {
-    instruction.has_memory = false;
-    instruction.rm = reg;
-    switch (instruction.form) {
+    instruction->has_memory = false;
+    instruction->rm = reg;
+    switch (instruction->form) {
     case X86_VMOVSS_LOAD:
     case X86_VMOVSD_LOAD:
-        instruction.form = X86_VMOVAPS;
+        instruction->form = X86_VMOVAPS;
         break;
     case X86_MOV_STORE:
-        instruction.form = X86_MOV;
-        instruction.rm = instruction.reg;
-        instruction.reg = reg;
+        instruction->form = X86_MOV;
+        instruction->rm = instruction->reg;
+        instruction->reg = reg;
         break;
     case X86_VMOVSS_STORE:
     case X86_VMOVSD_STORE:
-        instruction.form = X86_VMOVAPS;
-        instruction.rm = instruction.reg;
-        instruction.reg = reg;
+        instruction->form = X86_VMOVAPS;
+        instruction->rm = instruction->reg;
+        instruction->reg = reg;
         break;
     default:
         break;
     }
-    return instruction;
 }
 
 /* The register in the place of the slot that the instruction has to do with; -1: there is none. */
@@ -348,9 +349,10 @@ static bool is_of_rax(const struct x86_instruction *instruction, enum x86_form f
     return instruction->form == form && instruction->reg == X86_RAX;
 }
 
-/* A slot that is compared or moved on by way of rax, of which nothing is used afterwards: by itself. Gives
- * how many instructions these are; 0: none of that. */
-static int shorten(struct slots *slots, const struct x86_instruction *items, int left)
+/* A slot that is compared or moved on by way of rax, of which nothing is used afterwards: by itself, at
+ * `to`, which may be where these instructions are. Gives how many they are; 0: none of that. */
+static int shorten(struct slots *slots, const struct x86_instruction *items, int left,
+                   struct x86_instruction *to)
 {
     int reg = left > 2 && is_of_rax(&items[0], X86_MOV) ? held_in(slots, &items[0]) : -1;
     if (reg < 0)
@@ -364,12 +366,13 @@ static int shorten(struct slots *slots, const struct x86_instruction *items, int
         return 0;
     if (short_form.form == X86_ADD) {
         int other = held_in(slots, &short_form);
-        short_form = other >= 0 ? with_register(short_form, other) : short_form;
+        if (other >= 0)
+            use_register(&short_form, other);
         short_form.reg = reg;
     } else {
         short_form.rm = reg;
     }
-    machine_emit(slots->machine, short_form);
+    *to = short_form;
     return moves ? 3 : 2;
 }
 
@@ -381,29 +384,44 @@ static bool is_taken_back(const struct vector_loop *loop, int slot)
            (nest && slot == nest->state + (nest->is_while ? VECTOR_COLUMNS : 0));
 }
 
-static void rewrite(struct slots *slots, const machine_code *old)
+/* Loads of what is held all the time, before the first instruction. */
+static void load_held(struct slots *slots)
 {
-    const struct vector_loop *loop = slots->machine->loop;
+    machine_code *body = &slots->machine->body;
+    int loads = 0;
     for (int k = 0; k < slots->count; k++)
+        loads += slots->uses[k].reg >= 0 && !slots->uses[k].is_brief;
+    list_reserve(slots->machine->arena, body, loads);
+    memmove(body->items + loads, body->items, (size_t)body->count * sizeof *body->items);
+    body->count += loads;
+    for (int k = slots->count - 1; k >= 0; k--)
         if (slots->uses[k].reg >= 0 && !slots->uses[k].is_brief)
-            move_slot(slots, k, true);
-    for (int k = 0, length; k < old->count; k += length) {
-        length = shorten(slots, &old->items[k], old->count - k);
-        if (length)
-            continue;
-        int reg = held_in(slots, &old->items[k]);
-        machine_emit(slots->machine, reg >= 0 ? with_register(old->items[k], reg) : old->items[k]);
-        length = 1;
+            body->items[--loads] = move_of(slots, k, true);
+}
+
+/* In place: the code does not get longer. */
+static void rewrite(struct slots *slots)
+{
+    machine_code *body = &slots->machine->body;
+    int written = 0;
+    for (int k = 0, length; k < body->count; k += length) {
+        length = shorten(slots, &body->items[k], body->count - k, &body->items[written]);
+        if (!length) {
+            int reg = held_in(slots, &body->items[k]);
+            if (written != k)
+                body->items[written] = body->items[k];
+            if (reg >= 0)
+                use_register(&body->items[written], reg);
+            length = 1;
+        }
+        written++;
     }
-    for (int k = 0; k < slots->count; k++)
-        if (slots->uses[k].reg >= 0 && is_taken_back(loop, k))
-            move_slot(slots, k, false);
+    body->count = written;
 }
 
 void machine_hold_slots(struct machine *machine)
 {
     struct slots slots = {.machine = machine, .count = machine->loop->arguments.count};
-    machine_code old = machine->body;
     if (machine->calls)
         return;
     slots.uses = arena_array(machine->arena, struct slot_use, slots.count);
@@ -418,7 +436,9 @@ void machine_hold_slots(struct machine *machine)
     note_all(&slots);
     choose_registers(&slots);
     choose_brief(&slots);
-    machine->body = (machine_code){.count = 0};
-    list_reserve(machine->arena, &machine->body, old.count + 2 * slots.count);
-    rewrite(&slots, &old);
+    rewrite(&slots);
+    load_held(&slots);
+    for (int k = 0; k < slots.count; k++)
+        if (slots.uses[k].reg >= 0 && is_taken_back(machine->loop, k))
+            machine_emit(machine, move_of(&slots, k, false));
 }
