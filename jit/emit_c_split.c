@@ -227,8 +227,8 @@ static void emit_call_of_part(struct splitting *splitting, const char *name, con
         work = arena_format(&emitter->arena, "%s / %lld", work, (long long)splitting->loop->step);
     emit_line(emitter, "if (frame->split%s%s ? frame->split(frame, %s, %s, %s, %lld, %s, %s, %s, %s) :",
               condition ? " && " : "", condition ? condition : "", name, low.text, high.text,
-              splitting->end ? 1 : (long long)splitting->loop->step,
-              grain_of(splitting, low, high), work, kept, own);
+              splitting->end ? 1 : (long long)splitting->loop->step, grain_of(splitting, low, high), work,
+              kept, own);
     emit_line(emitter, "    %s(frame, %s, %s, %s))", name, low.text, high.text, kept);
     emit_line(emitter, "    return 1;");
     emitter->indent--;

@@ -93,13 +93,8 @@ int machine_copy(struct machine *machine, int bits, int a)
 
 void machine_into(struct machine *machine, enum x86_form form, int bits, int target, int a, int b, int mask)
 {
-    *machine_next(machine) = (struct x86_instruction){.form = form,
-                                                      .bits = bits,
-                                                      .reg = target,
-                                                      .vvvv = a,
-                                                      .rm = b,
-                                                      .mask = mask,
-                                                      .line = machine->line};
+    *machine_next(machine) = (struct x86_instruction){
+        .form = form, .bits = bits, .reg = target, .vvvv = a, .rm = b, .mask = mask, .line = machine->line};
 }
 
 /* The forms 231 add to their first operand. */
