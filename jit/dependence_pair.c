@@ -343,7 +343,7 @@ bool dependence_test_pair(struct dependence_builder *builder, struct dependence_
     if (builder->result->items.count >= RECORDS)
         return false;
     if (!pair) {
-        builder->pair = pair = arena_new(builder->context->arena, struct dependence_pair);
+        builder->pair = pair = arena_take(builder->context->arena, sizeof *pair); /* large: not cleared */
         pair->builder = builder;
         integer_solver_init(&builder->solver, builder->context->arena);
     }

@@ -12,6 +12,8 @@
 #include "vector_x86_loop.h"
 #include "vector_x86_operation.h"
 
+#include <string.h>
+
 struct band_code {
     struct machine *machine; /* of the whole function */
     const struct vector_loop *loop;
@@ -30,12 +32,14 @@ static void slot(struct machine *machine, enum x86_form form, int number)
 /* The code of the part, with its labels behind those there are. */
 static void append(struct machine *machine, const struct machine *part)
 {
-    list_reserve(machine->arena, &machine->body, part->body.count);
-    for (int k = 0; k < part->body.count; k++) {
-        struct x86_instruction instruction = part->body.items[k];
-        instruction.label += machine->labels;
-        machine_emit(machine, instruction);
-    }
+    int count = part->body.count;
+    list_reserve(machine->arena, &machine->body, count);
+    struct x86_instruction *items = machine->body.items + machine->body.count;
+    if (count)
+        memcpy(items, part->body.items, (size_t)count * sizeof *items);
+    for (int k = 0; k < count; k++)
+        items[k].label += machine->labels;
+    machine->body.count += count;
     for (int k = 0; k < part->data.count; k++) {
         struct vector_datum datum = part->data.items[k];
         datum.label += machine->labels;
