@@ -438,6 +438,8 @@ bool vector_band_repeat(struct arena *arena, const struct ir_stmt *stmt, struct 
 bool vector_is_declared(const struct ir_stmt *stmt, const struct ir_symbol *symbol);
 /* How many sums, about, take as long as the value. */
 int vector_latency(const struct vector_value *value);
+/* The same of all values of an iteration, but for what is there before the loop. */
+int vector_work(const struct vector_loop *loop);
 /* Whether it accumulates what it loads of one tensor, and makes so much of it that fewer loads are on their
  * way than memory could bring (Zen 5: both extremes of 64 MiB 1.77 ms, and 1.27 with what lies two pages
  * ahead fetched; a plain sum gains nothing). */

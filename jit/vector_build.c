@@ -728,6 +728,16 @@ int vector_latency(const struct vector_value *value)
                                                                                                          : 1;
 }
 
+int vector_work(const struct vector_loop *loop)
+{
+    int work = 0;
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *value = &loop->values.items[k];
+        work += value->kind == VECTOR_CONSTANT || value->kind == VECTOR_SCALAR ? 0 : vector_latency(value);
+    }
+    return work;
+}
+
 /* How long the value that waits longest takes, in sums; of those of a long loop, the first. */
 static int longest_chain(const struct vector_loop *loop)
 {

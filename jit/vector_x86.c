@@ -275,11 +275,13 @@ bool machine_is_plain(const struct vector_loop *loop)
     return true;
 }
 
-bool machine_can_have_pieces(const struct vector_loop *loop)
+/* To do five times what takes long takes longer than a mask, but for those of AVX2. */
+bool machine_can_have_pieces(const struct machine *machine)
 {
-    enum { MOST_VALUES = 12 };
+    enum { MOST_VALUES = 12, MOST_WORK = 20 };
+    const struct vector_loop *loop = machine->loop;
     return !loop->accumulators.count && !loop->calls && loop->values.count <= MOST_VALUES &&
-           machine_is_plain(loop);
+           machine_is_plain(loop) && (!machine_is_avx512(machine) || vector_work(loop) <= MOST_WORK);
 }
 
 /* Whether a loop by itself has vectors of half the width: one that hardly does more than load, and store or
@@ -292,7 +294,6 @@ static bool goes_by_halves(const struct machine *machine)
     enum { MOST = 6 };
     const struct vector_loop *loop = machine->loop;
     struct vector_slim slim; /* has whole vectors, and shares partial results */
-    int count = 0;
     if (!machine->options->splits || !machine_is_avx512(machine) || loop->is_serial || loop->nest ||
         loop->calls || loop->stops || loop->is_even || loop->choices.count || loop->accumulators.count > 1 ||
         vector_has_scans(loop) || !machine_is_plain(loop))
@@ -300,18 +301,17 @@ static bool goes_by_halves(const struct machine *machine)
     for (int k = 0; k < loop->values.count; k++)
         if (loop->values.items[k].mask >= 0)
             return false; /* conditions take as many instructions for fewer lanes */
-        else if (loop->values.items[k].kind != VECTOR_CONSTANT && loop->values.items[k].kind != VECTOR_SCALAR)
-            count += vector_latency(&loop->values.items[k]);
-    return count <= MOST && !vector_is_slim(machine->arena, loop, machine->options, &slim);
+    return vector_work(loop) <= MOST && !vector_is_slim(machine->arena, loop, machine->options, &slim);
 }
 
 /* Whether what is left of a short body's main loop is gone through without masks as far as it can be: to make
  * one takes as long as some vectors. */
 static bool can_have_full(const struct machine *machine)
 {
-    enum { MOST_VALUES = 12 };
+    enum { MOST_VALUES = 12, MOST_WORK = 20 };
     const struct vector_loop *loop = machine->loop;
-    return loop->accumulators.count && !loop->calls && !loop->is_even && loop->values.count <= MOST_VALUES;
+    return loop->accumulators.count && !loop->calls && !loop->is_even && loop->values.count <= MOST_VALUES &&
+           vector_work(loop) <= MOST_WORK;
 }
 
 /* Whether iterations may be done again, but for what they accumulate, for nothing that they load is stored.
@@ -410,7 +410,7 @@ static void build_loops(struct machine *machine, struct sections *sections)
     sections->has_slim = machine_build_slim(machine, &sections->slim);
     if (!sections->has_slim)
         machine_build_few(machine, &sections->few);
-    sections->has_pieces = machine_can_have_pieces(machine->loop);
+    sections->has_pieces = machine_can_have_pieces(machine);
     sections->last_count = sections->has_pieces ? 0 : machine->loop->accumulators.count ? machine->steps : 1;
     for (int k = 0; k < machine->steps; k++)
         machine_build_step(machine, &sections->main[k], k, k * machine->lanes, false);

@@ -45,7 +45,7 @@ static int narrow_lanes(const struct machine *machine, int known)
 static void build_left(struct machine *machine, struct machine_few *few, int done)
 {
     int lanes = machine->lanes, left = few->known - done;
-    if (!machine_can_have_pieces(machine->loop)) {
+    if (!machine_can_have_pieces(machine)) {
         machine_build_step(machine, &few->vectors[few->count], few->count, done, true);
         few->count++;
         machine_tail(machine, &few->tail, 0);

@@ -22,10 +22,10 @@ static bool only_adds(const struct machine *machine, const struct vector_value *
 
 static bool may_begin(const struct machine *machine)
 {
-    enum { MOST_VALUES = 8 };
+    enum { MOST_VALUES = 8, MOST_WORK = 16 };
     const struct vector_loop *loop = machine->loop;
     if (!machine->is_row || !loop->accumulators.count || loop->calls || loop->choices.count ||
-        loop->values.count > MOST_VALUES)
+        loop->values.count > MOST_VALUES || vector_work(loop) > MOST_WORK)
         return false;
     for (int k = 0; k < loop->values.count; k++) {
         const struct vector_value *value = &loop->values.items[k];

@@ -29,7 +29,7 @@ void machine_build_step(struct machine *machine, machine_section *section, int s
  * any width, without masks. */
 bool machine_is_plain(const struct vector_loop *loop);
 /* Whether the last lanes may be had in vectors that are less wide: each must be reachable without a mask. */
-bool machine_can_have_pieces(const struct vector_loop *loop);
+bool machine_can_have_pieces(const struct machine *machine);
 
 /* ---- vector_x86_choice.c ---- */
 
