@@ -118,16 +118,11 @@ static bool scopes_are_plain(const struct context *context)
     return true;
 }
 
-static bool conditions_are_plain(struct context *context)
+static bool conditions_are_plain(const struct context *context)
 {
-    struct context_facts facts;
-
-    for (int k = 0; k < context->conditions.count; k++) {
-        const struct context_condition *condition = &context->conditions.items[k];
-        context_condition_facts(context, condition->expr, condition->truth, &facts);
-        if (!facts.exact)
+    for (int k = 0; k < context->conditions.count; k++)
+        if (!context->conditions.items[k].exact)
             return false;
-    }
     return true;
 }
 
