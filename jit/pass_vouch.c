@@ -557,8 +557,22 @@ static bool is_fixed_load(struct ir_expr *expr, void *column)
     return expr->kind != IR_LOAD || !access_hangs_on(&expr->access, column, true);
 }
 
+/* Whether the columns are handed a number that is another one in each row, out of a tensor or as it is. */
+static bool is_of_row(const struct ir_expr *expr, struct ir_symbol *row, struct ir_symbol *column)
+{
+    if (expr->kind == IR_LOAD)
+        return !access_hangs_on(&expr->access, column, false) && access_hangs_on(&expr->access, row, false);
+    if (expr->kind == IR_SYMBOL)
+        return expr->symbol == row ||
+               (expr->symbol->kind == IR_SYMBOL_LET && is_of_row(expr->symbol->value, row, column));
+    for (int k = 0; k < expr->count && expr->kind == IR_OPERATION; k++)
+        if (is_of_row(expr->operands[k], row, column))
+            return true;
+    return false;
+}
+
 /* Whether nothing is tested but which rows the innermost loop works on, those that it stores being others in
- * each iteration around: loops over rows test that themselves. */
+ * each iteration around: loops over rows test that themselves, where nothing else changes from row to row. */
 static bool only_picks_rows(const struct ir_stmt *loop)
 {
     struct ir_stmt *inner = loop->body;
@@ -574,7 +588,8 @@ static bool only_picks_rows(const struct ir_stmt *loop)
         if ((stmt->kind != IR_STORE && stmt->kind != IR_LET) ||
             !ir_stmt_expressions(stmt, is_fixed_load, inner->symbol) ||
             (stmt->kind == IR_STORE && (access_hangs_on(&stmt->access, inner->symbol, true) ||
-                                        !access_hangs_on(&stmt->access, loop->symbol, false))))
+                                        !access_hangs_on(&stmt->access, loop->symbol, false) ||
+                                        is_of_row(stmt->value, loop->symbol, inner->symbol))))
             return false;
     return true;
 }
