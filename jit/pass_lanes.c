@@ -15,38 +15,17 @@
  * which takes the loop's place only where that is a nest of vectors then, and was none before; few iterations
  * stay as they are.
  */
-#include "pass.h"
-#include "vector.h"
+#include "pass_lanes.h"
 
-/* With fewer iterations than FEW lanes are idle. */
-enum { FEW = 16, MOST_MOVED = 24, STATEMENTS = 100 };
+/* With fewer iterations than FEW lanes are idle; rows of more than LONG elements would not stay in a cache.
+ */
+enum { FEW = 16, STATEMENTS = 100, LONG = 8192 };
 
 static const struct vector_options usual_options = {.target = X86_TARGET_AVX512};
 
-/* An element of each iteration, and where it lies beside those of the others. */
-struct moved {
-    struct ir_access access;
-    struct ir_buffer *buffer;
-    struct ir_symbol *symbol; /* of what is loaded */
-    bool is_stored;
-};
-
-struct lanes {
-    struct pass *pass;
-    struct ir_stmt *columns; /* as it is */
-    struct ir_stmt *made;    /* what takes its place */
-    struct ir_stmt *loop;    /* inside of that */
-    struct ir_symbol *first; /* of the block */
-    int64_t block;           /* iterations: their temporaries stay in the nearest cache */
-    struct moved moved[MOST_MOVED];
-    int count, replaced;
-    bool too_many; /* or not to be moved */
-};
-
 /* ---- what lies apart ------------------------------------------------------------------------------ */
 
-/* Along the loop by a step that is not one element. */
-static bool lies_apart(const struct lanes *lanes, const struct ir_access *access)
+bool lanes_lie_apart(const struct lanes *lanes, const struct ir_access *access)
 {
     const struct ir_symbol *variable = lanes->made->symbol;
     bool moves = false;
@@ -60,10 +39,11 @@ static bool lies_apart(const struct lanes *lanes, const struct ir_access *access
     return moves && !pass_is_unit(access, variable);
 }
 
-static struct moved *find_moved(struct lanes *lanes, const struct ir_access *access, bool is_stored)
+static struct lanes_moved *find_moved(struct lanes *lanes, const struct ir_access *access, bool is_stored)
 {
     for (int k = 0; k < lanes->count; k++)
-        if (lanes->moved[k].is_stored == is_stored && lanes->moved[k].access.buffer == access->buffer &&
+        if (lanes->moved[k].is_stored == is_stored && !lanes->moved[k].is_first &&
+            !lanes->moved[k].is_along && lanes->moved[k].access.buffer == access->buffer &&
             pass_compare(&lanes->moved[k].access, access) == PASS_SAME)
             return &lanes->moved[k];
     return NULL;
@@ -75,48 +55,63 @@ static bool is_not_declared(struct ir_stmt *stmt, void *symbol)
     return !declares || stmt->symbol != symbol;
 }
 
-/* Of what the body names nothing stands beside it. */
-static bool is_from_outside(struct ir_expr *expr, void *context)
+bool lanes_is_from_outside(struct ir_expr *expr, void *context)
 {
     const struct lanes *lanes = context;
     return expr->kind != IR_SYMBOL || ir_block_walk(lanes->made->body, is_not_declared, expr->symbol);
 }
 
-/* Whether the access can stand beside the loop, and no other store may be to the same element. */
-static bool can_be_moved(struct lanes *lanes, const struct ir_access *access, bool is_stored)
+/* Whether the access can stand beside the loop, and no other store that is brought back with it may be to the
+ * same element. */
+static bool can_be_moved(struct lanes *lanes, const struct lanes_moved *wanted)
 {
+    const struct ir_access *access = &wanted->access;
+
     for (int axis = 0; axis < access->buffer->rank; axis++)
-        if (!ir_expr_walk(access->indices[axis], is_from_outside, lanes))
+        if (!ir_expr_walk(access->indices[axis], lanes_is_from_outside, lanes))
             return false;
-    for (int k = 0; is_stored && k < lanes->count; k++)
-        if (lanes->moved[k].is_stored && lanes->moved[k].access.buffer == access->buffer &&
-            pass_compare(&lanes->moved[k].access, access) != PASS_DISTINCT)
+    for (int k = 0; wanted->is_stored && k < lanes->count; k++) {
+        const struct lanes_moved *other = &lanes->moved[k];
+        if (other->is_stored && !other->is_along && other->is_first == wanted->is_first &&
+            other->access.buffer == access->buffer && pass_compare(&other->access, access) != PASS_DISTINCT)
             return false;
+    }
     return true;
 }
 
-static struct moved *add_moved(struct lanes *lanes, const struct ir_access *access, bool is_stored)
+struct lanes_moved *lanes_add(struct lanes *lanes, const struct lanes_moved *wanted)
 {
     struct ir_kernel *kernel = lanes->pass->kernel;
-    struct moved *moved = &lanes->moved[lanes->count];
+    struct lanes_moved *moved = &lanes->moved[lanes->count];
+    const struct ir_buffer *from = wanted->access.buffer;
+    int rank = wanted->is_along ? 2 : 1;
 
-    if (lanes->count == MOST_MOVED || !can_be_moved(lanes, access, is_stored)) {
+    if (lanes->count == LANES_MOVED || (!wanted->is_along && !can_be_moved(lanes, wanted))) {
         lanes->too_many = true;
         return NULL;
     }
     lanes->count++;
-    *moved = (struct moved){.access = *access, .is_stored = is_stored};
-    moved->buffer = ir_buffer_new(kernel, access->buffer->name, IR_TEMPORARY, access->buffer->dtype, 1);
+    *moved = *wanted;
+    moved->buffer = ir_buffer_new(kernel, from->name, IR_TEMPORARY, from->dtype, rank);
     moved->buffer->span = lanes->columns->span;
-    moved->buffer->shape[0] = ir_integer(kernel, AKG_INT64, lanes->block);
+    if (wanted->is_along)
+        moved->buffer->shape[0] = lanes_length(lanes);
+    moved->buffer->shape[rank - 1] =
+        ir_integer(kernel, AKG_INT64, lanes->block + (wanted->is_along ? LANES_PADDING : 0));
     return moved;
+}
+
+static void add_load(struct lanes *lanes, const struct ir_access *access)
+{
+    if (!find_moved(lanes, access, false))
+        lanes_add(lanes, &(struct lanes_moved){.access = *access});
 }
 
 /* Elements that the expression loads whatever its conditions are. */
 static void note_loads(struct lanes *lanes, const struct ir_expr *expr)
 {
-    if (expr->kind == IR_LOAD && lies_apart(lanes, &expr->access) && !find_moved(lanes, &expr->access, false))
-        add_moved(lanes, &expr->access, false);
+    if (expr->kind == IR_LOAD && lanes_lie_apart(lanes, &expr->access))
+        add_load(lanes, &expr->access);
     if (expr->kind != IR_OPERATION)
         return;
     bool chooses = expr->operation == OP_SELECT || expr->operation == OP_AND || expr->operation == OP_OR;
@@ -124,8 +119,7 @@ static void note_loads(struct lanes *lanes, const struct ir_expr *expr)
         note_loads(lanes, expr->operands[k]);
 }
 
-/* Whether the index is inside for every iteration, whatever is tested before the element is accessed. */
-static bool is_inside(const struct lanes *lanes, const struct ir_expr *index, const struct ir_expr *extent)
+bool lanes_is_inside(const struct lanes *lanes, const struct ir_expr *index, const struct ir_expr *extent)
 {
     const struct ir_stmt *columns = lanes->columns;
 
@@ -141,7 +135,7 @@ static bool is_there(const struct lanes *lanes, const struct ir_access *access)
     bool inside = true;
 
     for (int axis = 0; axis < access->buffer->rank; axis++)
-        inside &= is_inside(lanes, access->indices[axis], access->buffer->shape[axis]);
+        inside &= lanes_is_inside(lanes, access->indices[axis], access->buffer->shape[axis]);
     return inside;
 }
 
@@ -149,9 +143,9 @@ static bool note_inner_load(struct ir_expr *expr, void *context)
 {
     struct lanes *lanes = context;
 
-    if (expr->kind == IR_LOAD && lies_apart(lanes, &expr->access) && is_there(lanes, &expr->access) &&
-        !find_moved(lanes, &expr->access, false))
-        add_moved(lanes, &expr->access, false);
+    if (expr->kind == IR_LOAD && lanes_lie_apart(lanes, &expr->access) && is_there(lanes, &expr->access) &&
+        !(lanes->goes_along && lanes_is_along(lanes, &expr->access)))
+        add_load(lanes, &expr->access);
     return true;
 }
 
@@ -191,7 +185,7 @@ static bool only_changes_at_end(const struct lanes *lanes, const struct ir_buffe
     bool is_behind = false;
 
     for (struct ir_stmt *stmt = lanes->made->body; stmt; stmt = stmt->next) {
-        bool is_at_end = is_behind && stmt->kind == IR_STORE && lies_apart(lanes, &stmt->access);
+        bool is_at_end = is_behind && stmt->kind == IR_STORE && lanes_lie_apart(lanes, &stmt->access);
         struct ir_stmt *next = stmt->next;
         stmt->next = NULL;
         bool stores = ir_block_stores_to(stmt, buffer);
@@ -211,22 +205,31 @@ static bool is_other_buffer(struct ir_expr *expr, void *buffer)
 /* Elements that the statement is to find side by side. */
 static struct ir_symbol *symbol_of(const struct ir_access *access, void *context)
 {
-    struct moved *moved = find_moved(context, access, false);
+    struct lanes_moved *moved = find_moved(context, access, false);
 
     return moved ? moved->symbol : NULL;
 }
 
-/* A place in a temporary for the iteration. */
-static struct ir_access beside(struct lanes *lanes, const struct moved *moved, struct ir_symbol *variable)
+static struct ir_expr *distance_to(struct lanes *lanes, struct ir_symbol *variable, struct ir_expr *first)
+{
+    return ir_operation(lanes->pass->kernel, OP_SUB, ir_symbol_use(lanes->pass->kernel, variable), first,
+                        NULL);
+}
+
+struct ir_access lanes_beside(struct lanes *lanes, const struct lanes_moved *moved, int64_t distance)
 {
     struct ir_kernel *kernel = lanes->pass->kernel;
     struct ir_access access = {.buffer = moved->buffer,
-                               .indices = arena_array(kernel->arena, struct ir_expr *, 1),
-                               .checks = arena_array(kernel->arena, enum ir_check, 1)};
+                               .indices = arena_array(kernel->arena, struct ir_expr *, 2),
+                               .checks = arena_array(kernel->arena, enum ir_check, 2)};
+    int last = moved->is_along ? 1 : 0;
 
-    access.indices[0] = ir_operation(kernel, OP_SUB, ir_symbol_use(kernel, variable),
-                                     ir_symbol_use(kernel, lanes->first), NULL);
-    access.checks[0] = IR_CHECK_PROVED;
+    if (moved->is_along)
+        access.indices[0] = ir_operation(
+            kernel, OP_ADD, distance_to(lanes, lanes->loop->symbol, pass_copy(lanes->pass, lanes->loop->low)),
+            ir_integer(kernel, AKG_INT64, distance), NULL);
+    access.indices[last] = distance_to(lanes, lanes->made->symbol, ir_symbol_use(kernel, lanes->first));
+    access.checks[0] = access.checks[last] = IR_CHECK_PROVED;
     return access;
 }
 
@@ -255,10 +258,12 @@ static void move_loads(struct lanes *lanes)
             note_loads(lanes, stmt->value);
     ir_block_expressions(lanes->made->body, note_inner_load, lanes);
     for (int k = 0; k < lanes->count && !lanes->too_many; k++) {
-        struct moved *moved = &lanes->moved[k];
+        struct lanes_moved *moved = &lanes->moved[k];
+        if (moved->is_along)
+            continue;
         struct ir_buffer *buffer = moved->access.buffer;
         bool is_stored = ir_block_stores_to(lanes->made->body, buffer);
-        struct ir_access access = beside(lanes, moved, lanes->made->symbol);
+        struct ir_access access = lanes_beside(lanes, moved, 0);
         struct ir_stmt *let = pass_declare(lanes->pass, IR_SYMBOL_LET, buffer->name, load_of(lanes, &access),
                                            lanes->columns->span);
         moved->symbol = let->symbol;
@@ -273,54 +278,61 @@ static void move_loads(struct lanes *lanes)
     }
 }
 
-/* What is stored behind it goes to temporaries; what is loaded then must be of other buffers. */
+/* Whether all that is stored to the buffer is moved, and what is loaded from then on is of others. */
+static bool is_only_moved(const struct lanes *lanes, const struct lanes_moved *moved)
+{
+    struct ir_buffer *buffer = moved->access.buffer;
+    struct ir_stmt *from = moved->is_first || moved->is_along ? lanes->made->body : lanes->loop;
+
+    return !ir_block_stores_to(lanes->made->body, buffer) &&
+           ir_block_expressions(from, is_other_buffer, buffer);
+}
+
+/* What is stored behind it goes to temporaries, and where elements are moved along it what is stored in front
+ * of it, too. */
 static void move_stores(struct lanes *lanes)
 {
-    struct ir_stmt *stmt = lanes->loop;
+    bool is_first = true;
 
-    for (struct ir_stmt *store = stmt->next; store; store = store->next) {
-        if (store->kind != IR_STORE || !lies_apart(lanes, &store->access))
+    for (struct ir_stmt *stmt = lanes->made->body; stmt && !lanes->too_many; stmt = stmt->next) {
+        is_first &= stmt != lanes->loop;
+        if (stmt->kind != IR_STORE || !lanes_lie_apart(lanes, &stmt->access) ||
+            (is_first && !lanes->goes_along))
             continue;
-        struct ir_buffer *buffer = store->access.buffer;
-        struct moved *moved = find_moved(lanes, &store->access, true);
-        moved = moved ? moved : add_moved(lanes, &store->access, true);
-        if (!moved || !only_changes_at_end(lanes, buffer) ||
-            !ir_block_expressions(stmt, is_other_buffer, buffer)) {
-            lanes->too_many = true;
-            return;
-        }
+        struct lanes_moved *moved = is_first ? NULL : find_moved(lanes, &stmt->access, true);
+        if (!moved)
+            moved = lanes_add(lanes, &(struct lanes_moved){
+                                         .access = stmt->access, .is_stored = true, .is_first = is_first});
+        if (moved)
+            stmt->access = lanes_beside(lanes, moved, 0);
     }
-    for (struct ir_stmt *store = stmt->next; store; store = store->next)
-        if (store->kind == IR_STORE && lies_apart(lanes, &store->access))
-            store->access = beside(lanes, find_moved(lanes, &store->access, true), lanes->made->symbol);
+    for (int k = 0; k < lanes->count && !lanes->too_many; k++)
+        lanes->too_many = lanes->moved[k].is_stored && !is_only_moved(lanes, &lanes->moved[k]);
 }
 
 /* ---- the loops around --------------------------------------------------------------------------------- */
 
-static struct ir_stmt *new_store(struct lanes *lanes, struct ir_access access, struct ir_expr *value)
+struct ir_stmt *lanes_bring(struct lanes *lanes, const struct lanes_moved *moved)
 {
     struct ir_stmt *store = ir_stmt_new(lanes->pass->kernel, IR_STORE, lanes->columns->span);
+    struct ir_access near = lanes_beside(lanes, moved, 0), far = moved->access;
 
-    store->access = access;
-    pass_set_value(store, value);
+    /* the indices of `far` are those of a store that is no more, or of a load, which are copied */
+    store->access = moved->is_stored ? far : near;
+    pass_set_value(store, load_of(lanes, moved->is_stored ? &near : &far));
     return store;
 }
 
 /* The loop that brings elements to their temporaries, or back; NULL: there are none. */
-static struct ir_stmt *move_all(struct lanes *lanes, bool is_stored)
+static struct ir_stmt *move_all(struct lanes *lanes, bool is_stored, bool is_first)
 {
     struct ir_stmt *body = NULL, **end = &body;
 
     for (int k = 0; k < lanes->count; k++) {
-        const struct moved *moved = &lanes->moved[k];
-        struct ir_access near = beside(lanes, moved, lanes->made->symbol), far = moved->access;
-        if (moved->is_stored != is_stored)
+        const struct lanes_moved *moved = &lanes->moved[k];
+        if (moved->is_stored != is_stored || moved->is_first != is_first || moved->is_along)
             continue;
-        if (is_stored) { /* its indices were those of the store that is no more */
-            *end = new_store(lanes, far, load_of(lanes, &near));
-        } else {
-            *end = new_store(lanes, near, load_of(lanes, &far));
-        }
+        *end = lanes_bring(lanes, moved);
         end = &(*end)->next;
     }
     struct ir_stmt *loop = body ? pass_new_loop(lanes->pass, lanes->made, body) : NULL;
@@ -387,11 +399,17 @@ static void fill_blocks(struct lanes *lanes, struct ir_stmt *blocks)
         *end = ir_stmt_new(lanes->pass->kernel, IR_ALLOCATE, lanes->columns->span);
         (*end)->access.buffer = lanes->moved[k].buffer;
     }
-    *end = move_all(lanes, false);
+    *end = move_all(lanes, false, false);
+    end = end_of(end);
+    *end = lanes_bring_along(lanes, false);
     end = end_of(end);
     *end = lanes->made;
     end = &lanes->made->next;
-    *end = move_all(lanes, true);
+    *end = move_all(lanes, true, true); /* in the order of the program */
+    end = end_of(end);
+    *end = lanes_bring_along(lanes, true);
+    end = end_of(end);
+    *end = move_all(lanes, true, false);
 }
 
 /* ---- loops ----------------------------------------------------------------------------------------------
@@ -410,18 +428,25 @@ static bool becomes_nest(struct pass *pass, struct ir_stmt *columns)
     return is_nest(pass, columns) || pass_repeat_inside(pass, columns);
 }
 
-/* The blocks in the place of the loop, or beside it where it may have few iterations. */
+/* The blocks in the place of the loop, or beside it where it may have few iterations, or long rows. */
 static struct ir_stmt *choose(struct lanes *lanes, struct ir_stmt *blocks)
 {
     struct pass *pass = lanes->pass;
     struct ir_stmt *columns = lanes->columns, *choice;
     struct ir_expr *distance =
         apply(lanes, OP_SUB, pass_copy(pass, columns->high), pass_copy(pass, columns->low));
+    struct ir_expr *length = lanes->goes_along ? lanes_length(lanes) : NULL;
+    struct ir_expr *many =
+        distance->kind == IR_INTEGER ? NULL : apply(lanes, OP_GE, distance, number(lanes, FEW));
 
-    if (distance->kind == IR_INTEGER)
+    if (length && length->kind != IR_INTEGER) {
+        struct ir_expr *fits = apply(lanes, OP_LE, length, number(lanes, LONG));
+        many = many ? apply(lanes, OP_AND, many, fits) : fits;
+    }
+    if (!many)
         return blocks;
     choice = ir_stmt_new(pass->kernel, IR_IF, columns->span);
-    pass_set_value(choice, apply(lanes, OP_GE, distance, number(lanes, FEW)));
+    pass_set_value(choice, many);
     choice->deferred = true;
     choice->body = blocks;
     choice->otherwise = columns;
@@ -430,17 +455,36 @@ static struct ir_stmt *choose(struct lanes *lanes, struct ir_stmt *blocks)
 
 static bool lies_nowhere_apart(struct ir_expr *expr, void *lanes)
 {
-    return expr->kind != IR_LOAD || !lies_apart(lanes, &expr->access);
-}
-
-static bool may_be_moved(struct ir_expr *expr, void *lanes)
-{
-    return lies_nowhere_apart(expr, lanes) || is_there(lanes, &expr->access);
+    return expr->kind != IR_LOAD || !lanes_lie_apart(lanes, &expr->access);
 }
 
 static bool stores_nothing_apart(struct ir_stmt *stmt, void *lanes)
 {
-    return stmt->kind != IR_STORE || !lies_apart(lanes, &stmt->access);
+    return stmt->kind != IR_STORE || !lanes_lie_apart(lanes, &stmt->access);
+}
+
+static bool may_be_moved(struct ir_expr *expr, void *context)
+{
+    struct lanes *lanes = context;
+    return lies_nowhere_apart(expr, lanes) || is_there(lanes, &expr->access) ||
+           (lanes->goes_along && lanes_is_along(lanes, &expr->access));
+}
+
+static bool may_be_stored(struct ir_stmt *stmt, void *context)
+{
+    struct lanes *lanes = context;
+    return stores_nothing_apart(stmt, lanes) || (lanes->goes_along && lanes_is_along(lanes, &stmt->access));
+}
+
+/* Whether what the loop inside accesses may stay or be moved. */
+static bool fits(struct lanes *lanes)
+{
+    struct ir_stmt *loop = lanes->loop, *next = loop->next;
+
+    loop->next = NULL;
+    bool fits = ir_block_expressions(loop, may_be_moved, lanes) && ir_block_walk(loop, may_be_stored, lanes);
+    loop->next = next;
+    return fits;
 }
 
 /* Whether anything is to be moved, and what the loop inside accesses may stay or be moved, too. */
@@ -455,15 +499,18 @@ static bool is_candidate(struct lanes *lanes)
     for (struct ir_stmt *stmt = columns->body; stmt; stmt = stmt->next) {
         struct ir_stmt *next = stmt->next;
         stmt->next = NULL;
-        is_apart |= stmt->kind == IR_STORE && lies_apart(lanes, &stmt->access);
-        is_apart |= !ir_block_expressions(stmt, lies_nowhere_apart, lanes);
-        bool may_stay = !is_loop(stmt) || (ir_block_expressions(stmt, may_be_moved, lanes) &&
-                                           ir_block_walk(stmt, stores_nothing_apart, lanes));
+        is_apart |= !ir_block_expressions(stmt, lies_nowhere_apart, lanes) ||
+                    !ir_block_walk(stmt, stores_nothing_apart, lanes);
         stmt->next = next;
-        if (!may_stay)
-            return false;
+        lanes->loop = is_loop(stmt) ? stmt : lanes->loop;
     }
-    return is_apart && !is_nest(lanes->pass, columns);
+    if (!is_apart || is_nest(lanes->pass, columns))
+        return false;
+    if (fits(lanes))
+        return true;
+    lanes->goes_along = true;
+    lanes->block = lanes->block < LANES_ALONG ? lanes->block : LANES_ALONG;
+    return fits(lanes) && lanes_wait(lanes);
 }
 
 static bool make_lanes(struct pass *pass, struct ir_stmt **place)
@@ -483,6 +530,8 @@ static bool make_lanes(struct pass *pass, struct ir_stmt **place)
     for (lanes->loop = lanes->made->body; !is_loop(lanes->loop);)
         lanes->loop = lanes->loop->next;
     move_loads(lanes);
+    if (lanes->goes_along)
+        lanes_move_along(lanes);
     move_stores(lanes);
     if (lanes->too_many || !becomes_nest(pass, lanes->made) || !pass_is_parallel(pass, columns)) {
         pass->kernel->buffers.count = buffers; /* nothing is left that knows the others */

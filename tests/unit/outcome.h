@@ -82,20 +82,22 @@ static inline akg_module *outcome_module(const char *program, const jit_options 
     return module;
 }
 
-/* A program for the interpreter, and compiled for each vector target that this processor has. */
+/* A program for the interpreter, and compiled for each vector target that this processor has; `strict`: as
+ * jit_options has it, for numbers that arithmetic rounds. */
 struct outcome_program {
     const char *text;
     akg_module *slow, *fast[X86_TARGET_AVX512 + 1];
     int count;
 };
 
-static inline struct outcome_program outcome_compile(const char *text)
+static inline struct outcome_program outcome_compile(const char *text, bool strict)
 {
     struct outcome_program program = {.text = text};
     jit_options options = {.backend = JIT_BACKEND_INTERPRETER, .cache = "off"};
     program.slow = outcome_module(text, &options);
     for (int target = X86_TARGET_NONE; program.slow && target <= (int)x86_cpu_target(); target++) {
-        jit_options vectors = {.target = x86_target_name((enum x86_target)target), .cache = "off"};
+        jit_options vectors = {
+            .target = x86_target_name((enum x86_target)target), .strict = strict, .cache = "off"};
         program.fast[program.count++] = outcome_module(text, &vectors);
     }
     return program;

@@ -92,7 +92,7 @@ static int check_program(void)
     int finished = 0;
     snprintf(body, sizeof body, OUTCOME_ANY(bodies), OUTCOME_ANY(conditions), OUTCOME_ANY(conditions));
     snprintf(text, sizeof text, program_form, OUTCOME_ANY(ranges), body);
-    struct outcome_program program = outcome_compile(text);
+    struct outcome_program program = outcome_compile(text, false);
     for (int k = 0; k < CALLS && program.count; k++)
         finished += check_call(&program);
     outcome_release(&program);

@@ -89,7 +89,7 @@ static int check_program(void)
     snprintf(number, sizeof number, "%d", (int)step);
     snprintf(text, sizeof text, program_form, begin, condition, body, number, after);
     snprintf(plain_text, sizeof plain_text, program_form, begin, condition, body, "d[0]", after);
-    struct outcome_program program = outcome_compile(text);
+    struct outcome_program program = outcome_compile(text, false);
     jit_options options = {.backend = JIT_BACKEND_INTERPRETER, .cache = "off"};
     akg_module *plain = outcome_module(plain_text, &options);
     for (int k = 0; k < CALLS && program.count && plain; k++)

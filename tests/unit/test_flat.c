@@ -106,7 +106,7 @@ static int check_program(void)
     snprintf(body, sizeof body, OUTCOME_ANY(bodies), OUTCOME_ANY(indices), OUTCOME_ANY(indices),
              OUTCOME_ANY(indices));
     snprintf(text, sizeof text, program_form, OUTCOME_ANY(bounds), body);
-    struct outcome_program program = outcome_compile(text);
+    struct outcome_program program = outcome_compile(text, false);
     for (int k = 0; k < CALLS && program.count; k++)
         finished += check_call(&program);
     outcome_release(&program);

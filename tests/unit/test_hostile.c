@@ -211,7 +211,7 @@ static void test_chain(void)
         text_format(&text, "        elif i == %d:\n            p = %d\n", k, k * 7 % COUNT);
     text_string(&text, "        y[i] = x[p]\n    return y\n");
     if (CHECK(!text.failed)) {
-        struct outcome_program program = outcome_compile(text.data);
+        struct outcome_program program = outcome_compile(text.data, false);
         akg_argument argument = api_tensor(NULL, x);
         CHECK(outcome_check(&program, &argument, 1, "a chain of choices"));
         outcome_release(&program);

@@ -117,7 +117,7 @@ static int check_program(void)
     char text[1500];
     int finished = 0;
     write_program(text, sizeof text);
-    struct outcome_program program = outcome_compile(text);
+    struct outcome_program program = outcome_compile(text, false);
     for (int k = 0; k < CALLS && program.count; k++) {
         const int64_t shape[] = {1 + outcome_below(12), 1 + outcome_below(k % 2 ? 40 : 300)};
         akg_tensor *m = outcome_filled(2, shape);

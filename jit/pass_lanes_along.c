@@ -1,0 +1,267 @@
+/*
+ * pass_lanes_along.c: rows along which a loop goes that waits for itself, each row by itself, become columns
+ * for as long as it takes: then the rows are lanes.
+ *
+ *     for i: d = 1, for t: (d = d / (1 + r[i]), y[i, t] = x[i, t] * d)          becomes
+ *     for blocks of i:
+ *         for i: for t: a[t, i] = x[i, t]
+ *         for i: d = 1, for t: (d = d / (1 + r[i]), b[t, i] = a[t, i] * d)
+ *         for i: for t: y[i, t] = b[t, i]
+ *
+ * Consumes what pass_lanes.c takes for a candidate, with a loop inside that cannot be vectors along its rows;
+ * produces the temporaries, and the loops around it. What is brought is accessed in each iteration of the
+ * loop inside, whatever its conditions are, so it is there. A tensor that is stored along the loop is loaded
+ * in the nest at the same place alone, and earlier in the iteration.
+ */
+#include "pass_lanes.h"
+
+static bool is_named_outside(struct ir_expr *expr, void *context)
+{
+    struct lanes *lanes = context;
+    return (expr->kind == IR_SYMBOL && expr->symbol == lanes->loop->symbol) ||
+           lanes_is_from_outside(expr, lanes);
+}
+
+bool lanes_is_along(const struct lanes *lanes, const struct ir_access *access)
+{
+    int last = access->buffer->rank - 1;
+
+    for (int axis = 0; axis <= last; axis++) {
+        struct pass_affine affine;
+        if (!pass_affine_of(access->indices[axis], &affine) ||
+            !ir_expr_walk(access->indices[axis], is_named_outside, (void *)lanes))
+            return false;
+        int64_t inner = pass_affine_coefficient(&affine, lanes->loop->symbol),
+                outer = pass_affine_coefficient(&affine, lanes->made->symbol);
+        if (inner != (axis == last) || (outer && axis == last))
+            return false;
+    }
+    return last > 0 && lanes_lie_apart(lanes, access);
+}
+
+bool lanes_wait(struct lanes *lanes)
+{
+    static const struct vector_options usual_options = {.target = X86_TARGET_AVX512};
+    struct ir_stmt *loop = lanes->loop;
+
+    if (loop->kind != IR_FOR || loop->step != 1 || !pass_is_of_call(loop->low) ||
+        !pass_is_of_call(loop->high))
+        return false;
+    const struct dependences *dependences = pass_dependences(lanes->pass, lanes->columns);
+    const struct dependence_loop *verdict =
+        dependences ? dependence_loop_is_parallel(dependences, loop) : NULL;
+    return verdict && verdict->scalar >= 0 && verdict->verdict != DEPENDENCE_PARALLEL &&
+           !vector_build(lanes->pass->arena, loop, verdict, dependences, &usual_options);
+}
+
+struct ir_expr *lanes_length(struct lanes *lanes)
+{
+    struct pass *pass = lanes->pass;
+    struct ir_expr *distance = ir_operation(pass->kernel, OP_SUB, pass_copy(pass, lanes->loop->high),
+                                            pass_copy(pass, lanes->loop->low), NULL);
+    return ir_operation(pass->kernel, OP_MAX, distance, ir_integer(pass->kernel, AKG_INT64, 0), NULL);
+}
+
+static struct ir_expr *add(struct lanes *lanes, struct ir_expr *expr, int64_t number)
+{
+    struct ir_kernel *kernel = lanes->pass->kernel;
+
+    return ir_operation(kernel, OP_ADD, expr, ir_integer(kernel, AKG_INT64, number), NULL);
+}
+
+/* ---- what is moved --------------------------------------------------------------------------------- */
+
+/* How far `access` is behind `from` along the loop, in the same row of the same tensor. */
+static bool distance_along(const struct ir_access *from, const struct ir_access *access, int64_t *distance)
+{
+    struct pass_affine one, other;
+
+    for (int axis = 0; axis < access->buffer->rank; axis++) {
+        if (from->buffer != access->buffer || !pass_affine_of(access->indices[axis], &one) ||
+            !pass_affine_of(from->indices[axis], &other) || !pass_affine_add(&one, -1, &other) || one.count ||
+            (one.constant && axis < access->buffer->rank - 1))
+            return false;
+        *distance = one.constant;
+    }
+    return true;
+}
+
+static struct lanes_moved *find_along(struct lanes *lanes, const struct ir_access *access, bool is_stored,
+                                      int64_t *distance)
+{
+    for (int k = 0; k < lanes->count; k++)
+        if (lanes->moved[k].is_along && lanes->moved[k].is_stored == is_stored &&
+            distance_along(&lanes->moved[k].access, access, distance))
+            return &lanes->moved[k];
+    return NULL;
+}
+
+/* Elements a few apart are the same ones in other iterations: they are brought once. */
+static void add_load(struct lanes *lanes, const struct ir_access *access)
+{
+    enum { FAR = 16 };
+    int64_t distance;
+
+    if (!lanes_is_along(lanes, access))
+        return;
+    struct lanes_moved *moved = find_along(lanes, access, false, &distance);
+    if (!moved) {
+        lanes_add(lanes, &(struct lanes_moved){.access = *access, .is_along = true});
+    } else if (distance < -FAR || distance > moved->span + FAR) {
+        lanes->too_many = true;
+    } else if (distance < 0) {
+        moved->access = *access;
+        moved->span -= distance;
+    } else if (distance > moved->span) {
+        moved->span = distance;
+    }
+}
+
+/* Elements that the expression loads whatever its conditions are. */
+static void note_loads(struct lanes *lanes, const struct ir_expr *expr)
+{
+    if (expr->kind == IR_LOAD)
+        add_load(lanes, &expr->access);
+    if (expr->kind != IR_OPERATION)
+        return;
+    bool chooses = expr->operation == OP_SELECT || expr->operation == OP_AND || expr->operation == OP_OR;
+    for (int k = 0; k < (chooses ? 1 : operation_table[expr->operation].arity); k++)
+        note_loads(lanes, expr->operands[k]);
+}
+
+/* Whether the element is inside in each iteration, as one behind it is, or as bounds say. */
+static bool is_there(const struct lanes *lanes, const struct ir_access *access, bool is_behind)
+{
+    int last = access->buffer->rank - 1;
+    struct pass_affine index;
+
+    if (lanes->loop->low->kind != IR_INTEGER || !pass_affine_of(access->indices[last], &index) ||
+        index.count != 1 || index.constant > 0 || index.constant + lanes->loop->low->integer < 0)
+        return false;
+    for (int axis = 0; axis < last && !is_behind; axis++)
+        if (!lanes_is_inside(lanes, access->indices[axis], access->buffer->shape[axis]))
+            return false;
+    return is_behind || ir_expr_equal(lanes->loop->high, access->buffer->shape[last]);
+}
+
+/* What is loaded under conditions may be brought, too, where it is there whatever they are. */
+static bool note_other_load(struct ir_expr *expr, void *context)
+{
+    struct lanes *lanes = context;
+    int64_t distance = 0;
+
+    if (expr->kind != IR_LOAD || !lanes_is_along(lanes, &expr->access))
+        return true;
+    const struct lanes_moved *moved = find_along(lanes, &expr->access, false, &distance);
+    if ((!moved || distance < 0) && is_there(lanes, &expr->access, moved != NULL))
+        add_load(lanes, &expr->access);
+    return true;
+}
+
+static bool place_load(struct ir_expr *expr, void *context)
+{
+    struct lanes *lanes = context;
+    int64_t distance;
+
+    if (expr->kind != IR_LOAD || !lanes_is_along(lanes, &expr->access))
+        return true;
+    const struct lanes_moved *moved = find_along(lanes, &expr->access, false, &distance);
+    if (moved && distance >= 0 && distance <= moved->span)
+        expr->access = lanes_beside(lanes, moved, distance);
+    else
+        lanes->too_many = true;
+    return true;
+}
+
+static bool loads_from(struct ir_expr *expr, void *buffer)
+{
+    return expr->kind != IR_LOAD || expr->access.buffer != buffer;
+}
+
+/* Whether nothing behind the store in its iteration loads from the tensor. */
+static bool is_last(struct ir_stmt *store)
+{
+    return !store->next || ir_block_expressions(store->next, loads_from, store->access.buffer);
+}
+
+/* What is loaded of a tensor that is stored along the loop is what is stored. */
+static bool are_loads_of_same(const struct lanes *lanes, const struct ir_access *access)
+{
+    for (int k = 0; k < lanes->count; k++) {
+        const struct lanes_moved *moved = &lanes->moved[k];
+        int64_t distance = -1;
+        if (moved->access.buffer == access->buffer &&
+            !(moved->is_along && !moved->span && distance_along(&moved->access, access, &distance) &&
+              distance == 0))
+            return false;
+    }
+    return true;
+}
+
+static void move_stores(struct lanes *lanes)
+{
+    for (struct ir_stmt *stmt = lanes->loop->body; stmt && !lanes->too_many; stmt = stmt->next) {
+        if (stmt->kind != IR_STORE || !lanes_is_along(lanes, &stmt->access))
+            continue;
+        if (!are_loads_of_same(lanes, &stmt->access) || !is_last(stmt)) {
+            lanes->too_many = true;
+            return;
+        }
+        const struct lanes_moved *moved = lanes_add(
+            lanes, &(struct lanes_moved){.access = stmt->access, .is_stored = true, .is_along = true});
+        if (moved)
+            stmt->access = lanes_beside(lanes, moved, 0);
+    }
+}
+
+void lanes_move_along(struct lanes *lanes)
+{
+    struct ir_stmt *loop = lanes->loop, *next = loop->next;
+
+    for (struct ir_stmt *stmt = loop->body; stmt; stmt = stmt->next) {
+        if (stmt->value)
+            note_loads(lanes, stmt->value);
+        for (int axis = 0; stmt->kind == IR_STORE && axis < stmt->access.buffer->rank; axis++)
+            note_loads(lanes, stmt->access.indices[axis]);
+    }
+    loop->next = NULL;
+    ir_block_expressions(loop, note_other_load, lanes);
+    for (int k = 0; k < lanes->count; k++)
+        if (lanes->moved[k].is_along)
+            lanes->moved[k].buffer->shape[0] = add(lanes, lanes_length(lanes), lanes->moved[k].span);
+    move_stores(lanes);
+    if (!lanes->too_many)
+        ir_block_expressions(loop, place_load, lanes);
+    loop->next = next;
+}
+
+/* ---- the loops around ---------------------------------------------------------------------------------- */
+
+/* As far as the loop goes, and where it does, the elements behind that. */
+static struct ir_stmt *bring_row(struct lanes *lanes, const struct lanes_moved *moved)
+{
+    struct ir_stmt *inner = pass_new_loop(lanes->pass, lanes->loop, lanes_bring(lanes, moved));
+    inner->high = add(lanes, inner->high, moved->span);
+    inner->independent = true;
+    struct ir_stmt *rows = pass_new_loop(lanes->pass, lanes->made, inner);
+    rows->independent = true;
+    if (!moved->span)
+        return rows;
+    struct ir_stmt *choice = ir_stmt_new(lanes->pass->kernel, IR_IF, lanes->columns->span);
+    pass_set_value(choice, ir_operation(lanes->pass->kernel, OP_LT, pass_copy(lanes->pass, lanes->loop->low),
+                                        pass_copy(lanes->pass, lanes->loop->high), NULL));
+    choice->body = rows;
+    return choice;
+}
+
+struct ir_stmt *lanes_bring_along(struct lanes *lanes, bool is_stored)
+{
+    struct ir_stmt *body = NULL, **end = &body;
+
+    for (int k = 0; k < lanes->count; k++)
+        if (lanes->moved[k].is_along && lanes->moved[k].is_stored == is_stored) {
+            *end = bring_row(lanes, &lanes->moved[k]);
+            end = &(*end)->next;
+        }
+    return body;
+}
