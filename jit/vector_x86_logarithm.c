@@ -180,7 +180,8 @@ int real_logarithm2_single(const struct real *real, int x)
     return takes_apart ? result : only_of_positive(real, x, result);
 }
 
-/* log(1 + x), and what was lost of x in the sum, over the sum; nothing is where that is 0 or infinite. */
+/* log(1 + x), and what was lost of x in the sum, over the sum; nothing is where that is 0 or infinite. The
+ * sign is that of x, of zeros too. */
 int real_logarithm_of_sum(const struct real *real, int x)
 {
     enum { UNEQUAL_AND_ORDERED = 12 };
@@ -188,5 +189,5 @@ int real_logarithm_of_sum(const struct real *real, int x)
     int lost = real_subtract(real, x, real_subtract(real, sum, one));
     int is_lost = machine_compare_floats(real->machine, real->type, lost, zero, UNEQUAL_AND_ORDERED);
     lost = real_select(real, is_lost, real_divide(real, lost, sum), zero);
-    return real_add(real, real_logarithm(real, OP_LOG, sum), lost);
+    return real_with_sign(real, real_add(real, real_logarithm(real, OP_LOG, sum), lost), x);
 }

@@ -59,7 +59,7 @@ int real_integer_subtract(const struct real *real, int a, int b);
 int real_and(const struct real *real, int a, int b);
 int real_xor(const struct real *real, int a, int b);
 int real_magnitude(const struct real *real, int a);
-/* With the sign of x; a has none. */
+/* With the sign of x; a has none, or that one. */
 int real_with_sign(const struct real *real, int a, int x);
 /* The sign turned where x has one. */
 int real_turned(const struct real *real, int a, int x);
