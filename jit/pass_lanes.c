@@ -225,9 +225,9 @@ struct ir_access lanes_beside(struct lanes *lanes, const struct lanes_moved *mov
     int last = moved->is_along ? 1 : 0;
 
     if (moved->is_along)
-        access.indices[0] = ir_operation(
-            kernel, OP_ADD, distance_to(lanes, lanes->loop->symbol, pass_copy(lanes->pass, lanes->loop->low)),
-            ir_integer(kernel, AKG_INT64, distance), NULL);
+        access.indices[0] =
+            ir_operation(kernel, OP_ADD, distance_to(lanes, lanes->loop->symbol, lanes_least(lanes)),
+                         ir_integer(kernel, AKG_INT64, distance), NULL);
     access.indices[last] = distance_to(lanes, lanes->made->symbol, ir_symbol_use(kernel, lanes->first));
     access.checks[0] = access.checks[last] = IR_CHECK_PROVED;
     return access;
@@ -401,13 +401,13 @@ static void fill_blocks(struct lanes *lanes, struct ir_stmt *blocks)
     }
     *end = move_all(lanes, false, false);
     end = end_of(end);
-    *end = lanes_bring_along(lanes, false);
+    *end = lanes->brought[false];
     end = end_of(end);
     *end = lanes->made;
     end = &lanes->made->next;
     *end = move_all(lanes, true, true); /* in the order of the program */
     end = end_of(end);
-    *end = lanes_bring_along(lanes, true);
+    *end = lanes->brought[true];
     end = end_of(end);
     *end = move_all(lanes, true, false);
 }
@@ -533,6 +533,10 @@ static bool make_lanes(struct pass *pass, struct ir_stmt **place)
     if (lanes->goes_along)
         lanes_move_along(lanes);
     move_stores(lanes);
+    for (int is_stored = 0; is_stored < 2 && lanes->goes_along; is_stored++)
+        lanes->brought[is_stored] = lanes_bring_along(lanes, is_stored);
+    if (lanes->goes_along)
+        lanes_turn_upwards(lanes);
     if (lanes->too_many || !becomes_nest(pass, lanes->made) || !pass_is_parallel(pass, columns)) {
         pass->kernel->buffers.count = buffers; /* nothing is left that knows the others */
         return false;

@@ -34,8 +34,9 @@ struct lanes {
     int64_t block;           /* iterations: their temporaries stay in the nearest cache */
     struct lanes_moved moved[LANES_MOVED];
     int count, replaced;
-    bool goes_along; /* elements may be moved along the loop inside */
-    bool too_many;   /* or not to be moved */
+    struct ir_stmt *brought[2]; /* loops that bring rows, to their temporaries, and back */
+    bool goes_along;            /* elements may be moved along the loop inside */
+    bool too_many;              /* or not to be moved */
 };
 
 /* ---- pass_lanes.c ---- */
@@ -61,8 +62,11 @@ bool lanes_is_along(const struct lanes *lanes, const struct ir_access *access);
 bool lanes_wait(struct lanes *lanes);
 /* On the copy: such accesses become those of temporaries, or there are too many. */
 void lanes_move_along(struct lanes *lanes);
-/* Iterations of the loop inside. */
+/* Of the loop inside, the least value of its variable, and how many iterations there are. */
+struct ir_expr *lanes_least(struct lanes *lanes);
 struct ir_expr *lanes_length(struct lanes *lanes);
+/* A loop downwards counts upwards, when all is moved: nests do. */
+void lanes_turn_upwards(struct lanes *lanes);
 /* The loops that bring elements to their temporaries, or back; NULL: there are none. */
 struct ir_stmt *lanes_bring_along(struct lanes *lanes, bool is_stored);
 

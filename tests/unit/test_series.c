@@ -74,7 +74,9 @@ static void write_program(char *text, size_t size)
     snprintf(line, sizeof line, "if T > 2:\n    %s", OUTCOME_ANY(apart));
     if (outcome_below(2))
         WRITE(ROW, line);
-    snprintf(line, sizeof line, "for t in range(%d, T):", 2 + outcome_below(2));
+    snprintf(line, sizeof line,
+             outcome_below(3) ? "for t in range(%d, T):" : "for t in range(T - 1, %d - 1, -1):",
+             2 + outcome_below(2));
     WRITE(ROW, line);
     snprintf(line, sizeof line, "p = %s", OUTCOME_ANY(terms));
     WRITE(ELEMENT, line);
