@@ -19,7 +19,7 @@
 
 /* With fewer iterations than FEW lanes are idle; rows of more than LONG elements would not stay in a cache.
  */
-enum { FEW = 16, STATEMENTS = 100, LONG = 8192 };
+enum { FEW = 16, STATEMENTS = 100, LONG = 20000 };
 
 static const struct vector_options usual_options = {.target = X86_TARGET_AVX512};
 

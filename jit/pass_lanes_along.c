@@ -4,7 +4,7 @@
  *
  *     for i: d = 1, for t: (d = d / (1 + r[i]), y[i, t] = x[i, t] * d)          becomes
  *     for blocks of i:
- *         for i: for t: a[t, i] = x[i, t]
+ *         for t: for i: a[t, i] = x[i, t]
  *         for i: d = 1, for t: (d = d / (1 + r[i]), b[t, i] = a[t, i] * d)
  *         for i: for t: y[i, t] = b[t, i]
  *
