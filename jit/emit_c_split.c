@@ -275,14 +275,15 @@ static const char *has_several(struct splitting *splitting, struct emit_value lo
                : several;
 }
 
-/* Whether the text of the loop is long, so that libtcc is not to read it twice, and a call of its part is
- * not much beside what it does: of bands and nests that are in no loop. */
+/* Whether the text of the loop, which is in no other one, is so long that libtcc is not to read it twice: a
+ * call of its part takes some ns, of which rows of a few elements are a tenth. */
 static bool is_once(const struct emitter *emitter, const struct ir_stmt *loop)
 {
+    enum { MANY = 16 };
     const struct vector_plan *plan = emitter->options->plan;
     int number = vector_plan_find(plan, loop);
     return emitter->options->compact && !emitter->loop_count &&
-           (number < 0 || plan->loops.items[number]->band || plan->loops.items[number]->nest);
+           (number < 0 || plan->loops.items[number]->arguments.count >= MANY);
 }
 
 /* A vector loop, or what compilers make of a loop inside another one, may be shorter than the call of its
