@@ -107,16 +107,21 @@ static void add_load(struct lanes *lanes, const struct ir_access *access)
         lanes_add(lanes, &(struct lanes_moved){.access = *access});
 }
 
-/* Elements that the expression loads whatever its conditions are. */
-static void note_loads(struct lanes *lanes, const struct ir_expr *expr)
+void lanes_note_loads(struct lanes *lanes, const struct ir_expr *expr, lanes_note *note)
 {
-    if (expr->kind == IR_LOAD && lanes_lie_apart(lanes, &expr->access))
-        add_load(lanes, &expr->access);
+    if (expr->kind == IR_LOAD)
+        note(lanes, &expr->access);
     if (expr->kind != IR_OPERATION)
         return;
     bool chooses = expr->operation == OP_SELECT || expr->operation == OP_AND || expr->operation == OP_OR;
     for (int k = 0; k < (chooses ? 1 : operation_table[expr->operation].arity); k++)
-        note_loads(lanes, expr->operands[k]);
+        lanes_note_loads(lanes, expr->operands[k], note);
+}
+
+static void note_apart(struct lanes *lanes, const struct ir_access *access)
+{
+    if (lanes_lie_apart(lanes, access))
+        add_load(lanes, access);
 }
 
 bool lanes_is_inside(const struct lanes *lanes, const struct ir_expr *index, const struct ir_expr *extent)
@@ -255,7 +260,7 @@ static void move_loads(struct lanes *lanes)
 
     for (struct ir_stmt *stmt = lanes->made->body; stmt != lanes->loop; stmt = stmt->next)
         if (stmt->value)
-            note_loads(lanes, stmt->value);
+            lanes_note_loads(lanes, stmt->value, note_apart);
     ir_block_expressions(lanes->made->body, note_inner_load, lanes);
     for (int k = 0; k < lanes->count && !lanes->too_many; k++) {
         struct lanes_moved *moved = &lanes->moved[k];

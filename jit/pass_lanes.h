@@ -43,6 +43,9 @@ struct lanes {
 
 /* Along the loop by a step that is not one element. */
 bool lanes_lie_apart(const struct lanes *lanes, const struct ir_access *access);
+/* What the expression loads whatever its conditions are. */
+typedef void lanes_note(struct lanes *lanes, const struct ir_access *access);
+void lanes_note_loads(struct lanes *lanes, const struct ir_expr *expr, lanes_note *note);
 /* With a temporary for it. NULL: there are too many, or it may not be moved. */
 struct lanes_moved *lanes_add(struct lanes *lanes, const struct lanes_moved *wanted);
 /* Of an index: it has nothing in it that the body declares. */

@@ -144,18 +144,6 @@ static void add_load(struct lanes *lanes, const struct ir_access *access)
     }
 }
 
-/* Elements that the expression loads whatever its conditions are. */
-static void note_loads(struct lanes *lanes, const struct ir_expr *expr)
-{
-    if (expr->kind == IR_LOAD)
-        add_load(lanes, &expr->access);
-    if (expr->kind != IR_OPERATION)
-        return;
-    bool chooses = expr->operation == OP_SELECT || expr->operation == OP_AND || expr->operation == OP_OR;
-    for (int k = 0; k < (chooses ? 1 : operation_table[expr->operation].arity); k++)
-        note_loads(lanes, expr->operands[k]);
-}
-
 static bool is_equal(const struct ir_expr *a, const struct ir_expr *b)
 {
     struct pass_affine one, other;
@@ -255,9 +243,9 @@ void lanes_move_along(struct lanes *lanes)
 
     for (struct ir_stmt *stmt = loop->body; stmt; stmt = stmt->next) {
         if (stmt->value)
-            note_loads(lanes, stmt->value);
+            lanes_note_loads(lanes, stmt->value, add_load);
         for (int axis = 0; stmt->kind == IR_STORE && axis < stmt->access.buffer->rank; axis++)
-            note_loads(lanes, stmt->access.indices[axis]);
+            lanes_note_loads(lanes, stmt->access.indices[axis], add_load);
     }
     loop->next = NULL;
     ir_block_expressions(loop, note_other_load, lanes);
