@@ -4,7 +4,8 @@
  * Consumes a FOR that the plan says may be split (split.h); produces a function of a range of its iterations,
  * which stands above the kernel, and in the kernel a call of it: through `split` of the frame, where the
  * caller has threads and the loop is long enough for them (it is told how much work there is), else directly;
- * a vector loop stands there itself for when it is short, and so does, for compilers, a loop inside others.
+ * a vector loop of few slots, or in others, stands there itself for when it is short, and so does, for
+ * compilers, a loop inside others.
  * What the body uses of the variables around it is handed over by value.
  *
  * A loop over strips of rows is shared by rows, where each thread has enough of them: then each has its own
