@@ -446,9 +446,7 @@ static void structure_function(struct structure *s, struct ast_function *functio
     if (function->broken)
         return;
     if (!function->result_at || !function->result || function->result->kind == AST_NONE) {
-        struct diagnostic_entry *message =
-            diagnostic_add(s->diagnostics, MSG_NO_RETURN, function->span, function->name);
-        diagnostic_note(message, "help: return the tensors it writes: return y");
+        structure_refuse_no_return(s->arena, s->diagnostics, function);
         function->broken = true;
         return;
     }
