@@ -544,6 +544,46 @@ struct value elaborate_subscript(struct elaborator *e, const struct ast_expr *ex
 
 /* ---- shapes and dtypes as arguments ------------------------------------------------------ */
 
+/* The attribute whose annotation gives it a dtype, or a fraction, in what an extent is computed of; or NULL.
+ */
+static const struct ast_parameter *shape_typed_attribute(const struct ast_expr *expr, int depth)
+{
+    const struct ast_binding *binding = expr && expr->kind == AST_NAME ? ast_binding_of(expr) : NULL;
+    const struct ast_parameter *found = NULL;
+
+    if (!expr || depth > 8 || expr->kind == AST_SUBSCRIPT || expr->kind == AST_ATTRIBUTE)
+        return NULL;
+    if (binding && binding->kind == AST_BINDING_LOCAL)
+        return shape_typed_attribute(binding->declared_by, depth + 1);
+    if (binding && binding->kind == AST_BINDING_PARAMETER) {
+        int builtin = elaborate_attribute_builtin(binding->parameter);
+        return builtin == BUILTIN_FLOAT || builtin_is_dtype(builtin) ? binding->parameter : NULL;
+    }
+    for (int i = 0; !found && i < expr->count; i++)
+        found = shape_typed_attribute(expr->items[i], depth + 1);
+    found = found ? found : shape_typed_attribute(expr->a, depth + 1);
+    return found ? found : shape_typed_attribute(expr->b, depth + 1);
+}
+
+static void shape_refuse_extent(struct elaborator *e, const struct ast_expr *shape, int axis,
+                                const struct value *extent)
+{
+    struct diagnostic_entry *message = elaborate_error(e, MSG_SHAPE_VALUE, shape->span);
+    const struct ast_expr *item =
+        shape->kind == AST_TUPLE && axis < shape->count ? shape->items[axis] : shape;
+    const struct ast_parameter *typed =
+        extent->kind == VALUE_SCALAR || extent->kind == VALUE_FLOAT ? shape_typed_attribute(item, 0) : NULL;
+
+    if (typed) {
+        diagnostic_note(message, "note: '%s' is annotated as %s, and an extent is a plain integer",
+                        typed->name, typed->annotation->text);
+        diagnostic_note(message, "help: write %s: int", typed->name);
+    } else {
+        diagnostic_note(message, "help: a shape is known before the kernel runs: x.shape, (n, 4), "
+                                 "(x.shape[0],) + y.shape[1:]");
+    }
+}
+
 bool elaborate_shape(struct elaborator *e, const struct ast_expr *expr, struct ir_expr ***shape, int *rank)
 {
     struct value value = elaborate_expr(e, expr), *items = &value;
@@ -569,9 +609,7 @@ bool elaborate_shape(struct elaborator *e, const struct ast_expr *expr, struct i
         if (extent && !e->general && !expr_is_invariant(extent) && expr_demand_constants(e, extent))
             return false;
         if (!extent || !expr_is_invariant(extent)) {
-            message = elaborate_error(e, MSG_SHAPE_VALUE, expr->span);
-            diagnostic_note(message, "help: a shape is known before the kernel runs: x.shape, (n, 4), "
-                                     "(x.shape[0],) + y.shape[1:]");
+            shape_refuse_extent(e, expr, i, &items[i]);
             return false;
         }
         if (extent->kind == IR_INTEGER && extent->integer < 0) {
