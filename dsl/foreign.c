@@ -138,6 +138,20 @@ static const struct foreign_name names[] = {
     {"float8", NULL, "the floats are float16, bfloat16, float32 and float64"},
 };
 
+/* Dtypes as other languages call them: so short that a misspelt name is near to them by chance. */
+static const struct foreign_name dtypes[] = {
+    {"f16", "float16", NULL},     {"f32", "float32", NULL},     {"f64", "float64", NULL},
+    {"i8", "int8", NULL},         {"i16", "int16", NULL},       {"i32", "int32", NULL},
+    {"i64", "int64", NULL},       {"u8", "uint8", NULL},        {"u16", "uint16", NULL},
+    {"u32", "uint32", NULL},      {"u64", "uint64", NULL},      {"int8_t", "int8", NULL},
+    {"int16_t", "int16", NULL},   {"int32_t", "int32", NULL},   {"int64_t", "int64", NULL},
+    {"uint8_t", "uint8", NULL},   {"uint16_t", "uint16", NULL}, {"uint32_t", "uint32", NULL},
+    {"uint64_t", "uint64", NULL}, {"size_t", "uint64", NULL},   {"byte", "uint8", NULL},
+    {"ubyte", "uint8", NULL},     {"char", "int8", NULL},       {"ushort", "uint16", NULL},
+    {"ulong", "uint64", NULL},    {"int1", "bool", NULL},       {"boolean", "bool", NULL},
+    {"integer", "int", NULL},
+};
+
 static const struct foreign_name members[] = {
     {"numel", "size", NULL},
     {"T", NULL, "swap the indices where it is read, x[j, i], or call transpose(x)"},
@@ -191,7 +205,9 @@ bool foreign_is_module(const char *name)
 
 const struct foreign_name *foreign_find(const char *name)
 {
-    return foreign_search(names, sizeof names / sizeof names[0], name);
+    const struct foreign_name *found = foreign_search(names, sizeof names / sizeof names[0], name);
+
+    return found ? found : foreign_search(dtypes, sizeof dtypes / sizeof dtypes[0], name);
 }
 
 const struct foreign_name *foreign_find_near(const char *name)

@@ -123,21 +123,38 @@ void names_refuse_update(akg_diagnostics *diagnostics, struct span span, const s
     diagnostic_note(message, "help: count in a name of the function: n = %s before it", constant->name);
 }
 
+/* What can stand in an annotation and is probably meant by a name, or a member or string of that name; or
+ * NULL. */
+static const char *names_annotation_meant(const char *name)
+{
+    static const char *const attributes[] = {"int", "float", "str", "tuple"};
+    enum { OTHERS = sizeof attributes / sizeof attributes[0] };
+    const struct foreign_name *foreign = foreign_find(name);
+    const char *known[AKG_DTYPE_COUNT + OTHERS];
+
+    for (int i = 0; i < AKG_DTYPE_COUNT; i++)
+        known[i] = dtype_table[i].name;
+    for (int i = 0; i < OTHERS; i++)
+        known[AKG_DTYPE_COUNT + i] = attributes[i];
+    for (int i = 0; i < AKG_DTYPE_COUNT + OTHERS; i++)
+        if (strcmp(name, known[i]) == 0 ||
+            (foreign && foreign->right && strcmp(foreign->right, known[i]) == 0))
+            return known[i];
+    return spelling_nearest(name, known, AKG_DTYPE_COUNT + OTHERS);
+}
+
 void names_refuse_annotation(struct arena *arena, akg_diagnostics *diagnostics, const struct ast_expr *base)
 {
+    bool spelt = base->kind == AST_NAME || base->kind == AST_ATTRIBUTE || base->kind == AST_STRING;
+    const char *meant = spelt ? names_annotation_meant(base->text) : NULL, *shown = "this annotation";
     struct diagnostic_entry *message;
-    const char *dtypes[AKG_DTYPE_COUNT], *nearest = NULL, *shown = "this annotation";
 
     if (base->kind == AST_NAME)
         shown = arena_format(arena, "'%s'", base->text);
-    for (int i = 0; i < AKG_DTYPE_COUNT; i++)
-        dtypes[i] = dtype_table[i].name;
-    if (base->kind == AST_NAME)
-        nearest = spelling_nearest(base->text, dtypes, AKG_DTYPE_COUNT);
     message = diagnostic_add(diagnostics, MSG_BAD_ANNOTATION, base->span, shown);
-    if (nearest) {
-        diagnostic_note(message, "help: did you mean '%s'?", nearest);
-        diagnostic_fix(message, "%s", nearest);
+    if (meant) {
+        diagnostic_note(message, "help: did you mean '%s'?", meant);
+        diagnostic_fix(message, "%s", meant);
     } else {
         diagnostic_note(message,
                         "help: write a dtype (float32), a dtype with dims (float32[M, N]), or int, float, "
