@@ -96,6 +96,31 @@ static bool build_keyword_error(struct parser *p, int at)
     return true;
 }
 
+/* The head of a block whose keyword runs into the name behind it: fori in range(n): */
+static bool build_run_on(struct parser *p, int at)
+{
+    static const char *const words[] = {"for", "if", "elif", "while"};
+    int start = build_statement_start(p, at);
+    const struct token *items = p->tokens->items, *word = &items[start];
+    struct diagnostic_entry *entry;
+
+    if (word->kind != NAME || word->length > 40 || at < start + 3 || items[at].kind != LINE_END ||
+        items[at - 1].kind != ':')
+        return false;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        int length = (int)strlen(words[i]);
+        if (word->length <= length || memcmp(word->text, words[i], (size_t)length) != 0)
+            continue;
+        entry = diagnostic_add(p->diagnostics, MSG_SYNTAX, word->span,
+                               arena_format(p->arena, "'%.*s'", word->length, word->text));
+        diagnostic_note(entry, "help: did you mean '%s %.*s'?", words[i], word->length - length,
+                        word->text + length);
+        diagnostic_fix(entry, "%s %.*s", words[i], word->length - length, word->text + length);
+        return true;
+    }
+    return false;
+}
+
 /* A keyword of another language that has one of its own here. */
 static bool build_other_keyword(struct parser *p, int at)
 {
@@ -301,7 +326,7 @@ void build_syntax_error(struct parser *p, struct span span, const char *found, c
         diagnostic_note(entry, "help: %s", help);
         return;
     }
-    if (build_keyword_error(p, at))
+    if (build_keyword_error(p, at) || build_run_on(p, at))
         return;
     if (token->length > 0 && token->length <= 40 && token->kind != LINE_END &&
         !memchr(token->text, '\n', (size_t)token->length) &&

@@ -89,6 +89,23 @@ static bool names_is_damaged(const struct names *names, const char *name)
     return false;
 }
 
+/* A keyword and a name that is known, without the space between them: returny. */
+static bool names_propose_space(struct names *names, struct diagnostic_entry *message, const char *name)
+{
+    static const char *const keywords[] = {"return", "assert", "not"};
+
+    for (size_t i = 0; i < sizeof keywords / sizeof keywords[0]; i++) {
+        size_t length = strlen(keywords[i]);
+        if (strncmp(name, keywords[i], length) != 0 || !name[length] ||
+            !(builtin_find(name + length) || names_entry(names, name + length)->current))
+            continue;
+        diagnostic_note(message, "help: did you mean '%s %s'?", keywords[i], name + length);
+        diagnostic_fix(message, "%s %s", keywords[i], name + length);
+        return true;
+    }
+    return false;
+}
+
 static void names_refuse_unknown(struct names *names, const struct ast_expr *expr)
 {
     struct diagnostic_entry *message =
@@ -103,7 +120,8 @@ static void names_refuse_unknown(struct names *names, const struct ast_expr *exp
     candidates = names_candidates(names, called);
     if (expr == names->updated) {
         diagnostic_note(message, "help: give it a first value before the loop: %s = 0", expr->text);
-    } else if (names_propose(names->arena, message, expr->text, &candidates, called)) {
+    } else if (names_propose_space(names, message, expr->text) ||
+               names_propose(names->arena, message, expr->text, &candidates, called)) {
         return;
     } else if (output) {
         diagnostic_note(message, "help: did you mean the output '%s', declared on line %d?", output->name,

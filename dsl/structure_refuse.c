@@ -5,6 +5,8 @@
  */
 #include "structure_private.h"
 
+#include <string.h>
+
 typedef LIST(const struct ast_binding *) written_list;
 
 static bool written_has(const written_list *written, const struct ast_binding *binding)
@@ -50,14 +52,29 @@ static const char *last_assigned(const struct ast_stmt *first)
     return name;
 }
 
+/* Whether the function ends in what was told to be no name, and is a return without the space behind it. */
+static bool ends_in_misspelt_return(const struct ast_stmt *last)
+{
+    const struct ast_expr *expr;
+
+    while (last && last->next)
+        last = last->next;
+    expr = last && last->kind == AST_EXPRESSION ? last->value : NULL;
+    while (expr && expr->kind != AST_NAME)
+        expr = expr->a ? expr->a : expr->count ? expr->items[0] : NULL;
+    return expr && !expr->binding && !expr->builtin && strncmp(expr->text, "return", 6) == 0;
+}
+
 void structure_refuse_no_return(struct arena *arena, akg_diagnostics *diagnostics,
                                 const struct ast_function *function)
 {
-    struct diagnostic_entry *message =
-        diagnostic_add(diagnostics, MSG_NO_RETURN, function->span, function->name);
     const char *assigned = last_assigned(function->body), *list = "";
+    struct diagnostic_entry *message;
     written_list written = {0};
 
+    if (ends_in_misspelt_return(function->body))
+        return;
+    message = diagnostic_add(diagnostics, MSG_NO_RETURN, function->span, function->name);
     written_collect(arena, function->body, false, &written);
     if (written.count == 0)
         written_collect(arena, function->body, true, &written);
