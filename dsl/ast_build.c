@@ -194,6 +194,7 @@ struct ast_expr *build_real(struct parser *p, const struct token *token)
 {
     struct ast_expr *expr = ast_expr_new(p->arena, AST_REAL, token->span);
     expr->real = arena_parse_real(p->arena, token->text, (size_t)token->length);
+    expr->ends_in_point = token->text[token->length - 1] == '.';
     return expr;
 }
 

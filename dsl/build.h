@@ -7,6 +7,9 @@
 #include "ast.h"
 #include "token.h"
 
+/* What 0..n is told, wherever it is found. */
+#define BUILD_INTERVAL_HELP "to count, write range(first, end); a slice is first:end"
+
 struct build_exprs {
     LIST(struct ast_expr *) list;
     LIST(enum ast_comparison) comparisons;

@@ -190,12 +190,30 @@ static const char *build_foreign_statement(const struct parser *p, const struct 
     return NULL;
 }
 
+/* 0..10, 0..=n, n..m behind `in`: word `at` is the first that cannot follow the dots, or the last of them. */
+static bool build_is_interval(const struct parser *p, int at)
+{
+    const struct token *items = p->tokens->items;
+    const struct token *before = at > 0 ? &items[at - 1] : NULL;
+
+    if (!before)
+        return false;
+    if (items[at].kind == REAL && items[at].text[0] == '.')
+        return before->kind == REAL && before->text[before->length - 1] == '.';
+    return (items[at].kind == '.' || items[at].kind == '=') && before->kind == '.' && at > 2 &&
+           (items[at - 2].kind == REAL || items[at - 3].kind == IN);
+}
+
 /* What Python has and this language has not, as far as the word that cannot be read shows it. */
 static const char *build_foreign_construct(const struct parser *p, int at, const char **help)
 {
     const struct token *items = p->tokens->items;
     int kind = items[at].kind, next = at + 1 < p->tokens->count ? items[at + 1].kind : 0;
 
+    if (build_is_interval(p, at)) {
+        *help = BUILD_INTERVAL_HELP;
+        return "'..'";
+    }
     if (kind == FOR) {
         *help = "write the loop, and assign to the elements of a tensor in it";
         return "a comprehension";
@@ -235,6 +253,18 @@ static bool build_is_dtype(const struct token *token)
     return false;
 }
 
+/* for i in 0:n:, for i in 0 to n: */
+static bool build_counts_otherwise(const struct token *items, int at)
+{
+    const struct token *word = &items[at];
+
+    if (at < 2)
+        return false;
+    return (word->kind == LINE_END && items[at - 1].kind == ':') ||
+           (word->kind == NAME && word->length == 2 && memcmp(word->text, "to", 2) == 0 &&
+            items[at - 2].kind == IN);
+}
+
 /* A line of advice for the token that cannot be read. */
 static const char *build_advice(struct parser *p, int at)
 {
@@ -242,7 +272,8 @@ static const char *build_advice(struct parser *p, int at)
     int kind = items[at].kind, before = at > 0 ? items[at - 1].kind : 0;
     int start = build_statement_start(p, at), first = items[start].kind;
 
-    if (first == FOR && at > start + 1 && items[start + 1].kind == '(' && at <= start + 4)
+    if (first == FOR && ((at > start + 1 && items[start + 1].kind == '(' && at <= start + 4) ||
+                         build_counts_otherwise(items, at)))
         return "a loop over numbers is written: for i in range(n):";
     if (kind == NAME && before == NAME && first == DEF && build_is_dtype(&items[at - 1]))
         return arena_format(p->arena, "a dtype follows the name: %.*s: %.*s", items[at].length,

@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "build.h"
 #include "elaborate_private.h"
 #include "foreign.h"
 
@@ -78,6 +79,11 @@ struct value elaborate_member(struct elaborator *e, const struct ast_expr *expr)
 
     if (value.kind == VALUE_ERROR)
         return value;
+    if (expr->a->kind == AST_REAL && expr->a->ends_in_point) {
+        message = elaborate_error(e, MSG_NOT_IN_LANGUAGE, expr->span, "'..'");
+        diagnostic_note(message, "help: " BUILD_INTERVAL_HELP);
+        return value_error();
+    }
     if (value.kind == VALUE_TENSOR && strcmp(expr->text, "shape") == 0)
         return elaborate_shape_of(e, value.buffer);
     if (value.kind == VALUE_TENSOR && strcmp(expr->text, "size") == 0)
