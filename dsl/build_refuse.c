@@ -231,7 +231,8 @@ static const char *build_foreign_construct(const struct parser *p, int at, const
             "give an index or a slice for each axis, x[i, :]; for any rank, for p in grid(x.shape): ... x[p]";
         return "'...'";
     }
-    if (kind == ',' && at > 0 && items[at - 1].kind == '*') {
+    if (kind == ',' && at > 1 && items[at - 1].kind == '*' &&
+        (items[at - 2].kind == ',' || items[at - 2].kind == '(')) {
         *help = "leave it out: every parameter may be given by its name";
         return "'*' alone";
     }
@@ -251,6 +252,37 @@ static bool build_is_dtype(const struct token *token)
             memcmp(dtype_table[i].name, token->text, (size_t)token->length) == 0)
             return true;
     return false;
+}
+
+/* What wants an operand behind it, wherever it stands. */
+static bool build_is_operator(int kind)
+{
+    static const int kinds[] = {
+        AND,           OR,        NOT, POWER, FLOOR_DIVIDE, SHIFT_LEFT, SHIFT_RIGHT, LESS_EQUAL, EQUAL,
+        GREATER_EQUAL, NOT_EQUAL, '+', '-',   '/',          '%',        '&',         '|',        '^',
+        '~',           '<',       '>', '*'};
+
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (kinds[i] == kind)
+            return true;
+    return false;
+}
+
+/* Where no value can begin: the operator before it lacks its operand. */
+static bool build_ends_operand(int kind)
+{
+    return kind == ELSE || kind == IF || kind == ':' || kind == ')' || kind == ']' || kind == ',' ||
+           kind == AND || kind == OR;
+}
+
+/* An else or elif: of a conditional expression, or of a statement. */
+static const char *build_advice_else(const struct token *items, int at, int start)
+{
+    if (at == start || items[at].kind == ELIF)
+        return "'else' and 'elif' follow the block of an if, indented as that if";
+    if (items[at - 1].kind == IF)
+        return "the condition is missing between 'if' and 'else'";
+    return "a choice is written: a if condition else b";
 }
 
 /* for i in 0:n:, for i in 0 to n: */
@@ -278,8 +310,11 @@ static const char *build_advice(struct parser *p, int at)
     if (kind == NAME && before == NAME && first == DEF && build_is_dtype(&items[at - 1]))
         return arena_format(p->arena, "a dtype follows the name: %.*s: %.*s", items[at].length,
                             items[at].text, items[at - 1].length, items[at - 1].text);
+    if (at > start && build_is_operator(before) && build_ends_operand(kind))
+        return arena_format(p->arena, "a value is missing between '%.*s' and '%.*s'", items[at - 1].length,
+                            items[at - 1].text, items[at].length, items[at].text);
     if (kind == ELSE || kind == ELIF)
-        return "'else' and 'elif' follow the block of an if, indented as that if";
+        return build_advice_else(items, at, start);
     if (kind == '=' && (first == IF || first == ELIF || first == WHILE || first == RETURN))
         return "to compare, write ==";
     if (kind == LINE_END && before == ':' && first == NAME && at > 1 && items[at - 2].kind == ')')
