@@ -26,6 +26,7 @@ struct layout {
     int bad_column; /* the last indentation that was refused: said once for lines that follow */
     struct token brackets[DSL_MAX_NESTING + 1];
     int open;       /* brackets that are open */
+    int braces;     /* blocks that began with '{' in the place of ':' */
     int first;      /* kind of the first word of the logical line */
     bool has_colon; /* a ':' outside brackets stands on it */
     bool open_end;  /* its last word is a string without an end */
@@ -297,12 +298,59 @@ static bool layout_is_third(const struct token_list *words, int i)
            before->span.end_column == words->items[i].span.column;
 }
 
+/* A '{' that ends the head of a block, as in C, in the place of its ':'. Of a loop with three parts there is
+ * more to say than that. */
+static bool layout_is_brace_of_block(const struct layout *layout, const struct token_list *words, int i)
+{
+    bool last = i + 1 == words->count || words->items[i + 1].kind == LINE_END;
+
+    if (words->items[i].kind != '{')
+        return false;
+    for (int k = i; k > 0 && words->items[k].kind != LINE_END; k--)
+        if (words->items[k].kind == ';')
+            return false;
+    return last && layout->open == 0 && !layout->has_colon && layout_starts_block(layout->first);
+}
+
+static void layout_brace_of_block(struct layout *layout, struct token word)
+{
+    struct diagnostic_entry *entry = diagnostic_add(layout->diagnostics, MSG_MISSING_COLON, word.span);
+
+    diagnostic_note(entry, "help: write ':' in the place of '{'; the indentation tells where a block ends");
+    diagnostic_fix(entry, ":");
+    layout->braces++;
+    layout->has_colon = true;
+    word.kind = ':';
+    list_push(layout->arena, layout->out, word);
+}
+
+/* A '}' at the start of a line that ends such a block; the line goes on behind it. */
+static bool layout_is_end_of_block(struct layout *layout, const struct token *word, const struct token *next)
+{
+    struct diagnostic_entry *entry;
+    struct span span = word->span;
+
+    if (word->kind != '}' || layout->open > 0 || layout->braces == 0)
+        return false;
+    layout->braces--;
+    if (next && next->kind != LINE_END) /* what follows is to stand where the bracket does */
+        span.end_column = next->span.column;
+    entry = diagnostic_add(layout->diagnostics, MSG_UNMATCHED_BRACKET, span, "}");
+    diagnostic_note(entry, "help: remove it: a block ends where its indentation does");
+    diagnostic_fix(entry, "%s", "");
+    return true;
+}
+
 /* A word inside a logical line: may be changed to what was meant. */
 static void layout_word(struct layout *layout, const struct token_list *words, int i)
 {
     struct token word = words->items[i];
 
     layout->open_end = word.open;
+    if (layout_is_brace_of_block(layout, words, i)) {
+        layout_brace_of_block(layout, word);
+        return;
+    }
     if (word.kind == '(' || word.kind == '[' || word.kind == '{') {
         if (!layout_open(layout, &word))
             return;
@@ -360,6 +408,7 @@ void layout_apply(struct arena *arena, const struct token_list *words, struct to
     struct layout *layout = arena_new(arena, struct layout);
     struct span last = {1, 1, 1, 1};
     bool line_start = true;
+    const struct token *margin = NULL; /* the first word of the line, where that was dropped */
 
     layout->arena = arena;
     layout->out = tokens;
@@ -387,8 +436,14 @@ void layout_apply(struct arena *arena, const struct token_list *words, struct to
             line_start = true;
         }
         last = word->span;
+        if (line_start &&
+            layout_is_end_of_block(layout, word, i + 1 < words->count ? &words->items[i + 1] : NULL)) {
+            margin = first_on_line ? word : margin;
+            continue;
+        }
         if (line_start) {
-            layout_indent(layout, word);
+            layout_indent(layout, margin && !first_on_line ? margin : word);
+            margin = NULL;
             if (layout->ended)
                 break;
             line_start = false;
