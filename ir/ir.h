@@ -273,6 +273,7 @@ struct ir_precondition {
     struct ir_expr *index, *extent; /* BOUNDS: the index that would be reached, and the extent it exceeds */
     struct ir_buffer *buffer;       /* BOUNDS: of which tensor */
     int axis;
+    bool is_fixed;    /* BOUNDS: the index hangs on no loop and no element */
     struct span span; /* the access, the assert, the annotation */
 };
 

@@ -248,15 +248,25 @@ static void drop_implied(struct context *context)
     }
 }
 
+static bool fixed_visit(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return expr->kind == IR_SYMBOL
+               ? expr->symbol->kind == IR_SYMBOL_DIM || expr->symbol->kind == IR_SYMBOL_ATTRIBUTE
+               : expr->kind != IR_LOAD;
+}
+
 static void append(struct context *context, const struct bounds_row *row)
 {
     struct ir_kernel *kernel = context->kernel;
     struct ir_expr *shape = row->access->buffer->shape[row->axis];
-    struct ir_precondition precondition = {.kind = IR_PRECONDITION_BOUNDS,
-                                           .buffer = row->access->buffer,
-                                           .axis = row->axis,
-                                           .extent = context_parameter_expr(context, shape),
-                                           .span = row->span};
+    struct ir_precondition precondition = {
+        .kind = IR_PRECONDITION_BOUNDS,
+        .buffer = row->access->buffer,
+        .axis = row->axis,
+        .is_fixed = ir_expr_walk(row->access->indices[row->axis], fixed_visit, NULL),
+        .extent = context_parameter_expr(context, shape),
+        .span = row->span};
 
     if (!precondition.extent) /* a shape that divides: shared with the buffer */
         precondition.extent = shape;

@@ -62,12 +62,31 @@ static const char *pipeline_expr_text(struct arena *arena, const struct ir_expr 
     return text_into_arena(&text, arena);
 }
 
+/* Which indices the axis has, of one that no loop changes. */
+static void pipeline_help_last(struct arena *arena, struct diagnostic_entry *entry,
+                               const struct ir_precondition *row)
+{
+    if (row->extent->kind != IR_INTEGER)
+        diagnostic_note(entry, "help: the last index of the axis is %s - 1, or -1 from the end",
+                        pipeline_expr_text(arena, row->extent));
+    else if (row->extent->integer > 0)
+        diagnostic_note(entry, "help: the last index of the axis is %lld, or -1 from the end",
+                        (long long)row->extent->integer - 1);
+    else
+        diagnostic_note(entry, "help: an axis without elements has no index");
+}
+
 /* What keeps the index inside: of one that is too small or too large by a constant, whatever the extents are,
  * a shorter loop (elaboration refuses constants alone). */
-static void pipeline_help_inside(struct diagnostic_entry *entry, const struct ir_precondition *row)
+static void pipeline_help_inside(struct arena *arena, struct diagnostic_entry *entry,
+                                 const struct ir_precondition *row)
 {
     struct pass_affine over, extent;
 
+    if (row->is_fixed) {
+        pipeline_help_last(arena, entry, row);
+        return;
+    }
     if (row->index->kind == IR_INTEGER && row->index->integer < 0) {
         diagnostic_note(entry, "help: begin the loop %lld later, range(%lld, ...), or test the index before",
                         (long long)-row->index->integer, (long long)-row->index->integer);
@@ -98,7 +117,7 @@ static void pipeline_refuse_impossible(struct arena *arena, const struct ir_kern
             diagnostics, MSG_IMPOSSIBLE_INDEX, row->span, pipeline_expr_text(arena, row->index),
             arena_format(arena, "%d", row->axis), row->buffer->name,
             arena_format(arena, "%s element%s", pipeline_expr_text(arena, row->extent), one ? "" : "s"));
-        pipeline_help_inside(entry, row);
+        pipeline_help_inside(arena, entry, row);
     }
 }
 
