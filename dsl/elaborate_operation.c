@@ -14,6 +14,21 @@ struct value elaborate_scalar_tensor(struct elaborator *e, struct value value, s
     return value;
 }
 
+/* A tuple where one of its items is needed. */
+static void elaborate_note_tuple(struct elaborator *e, struct diagnostic_entry *message,
+                                 const struct value *tuple, enum operation operation,
+                                 const struct ast_expr *place)
+{
+    bool named = place && (place->kind == AST_NAME || place->kind == AST_ATTRIBUTE);
+    const char *text = named ? elaborate_source(e, place) : NULL;
+
+    if (operation == OP_ADD)
+        diagnostic_note(message, "note: '+' joins two tuples: %s + (1,) is one item longer",
+                        named ? text : "p");
+    if (named && tuple->count > 0)
+        diagnostic_note(message, "help: compute with its items: %s[0]", text);
+}
+
 bool elaborate_operand_fits(struct elaborator *e, const struct value *value, enum operation operation,
                             const struct ast_expr *place)
 {
@@ -43,10 +58,12 @@ bool elaborate_operand_fits(struct elaborator *e, const struct value *value, enu
     if (value->kind == VALUE_NONE)
         diagnostic_note(message, "help: test it first: if %s is not None:", binding ? place->text : "x");
     else if (value->kind == VALUE_TUPLE && binding && binding->kind == AST_BINDING_PARAMETER &&
-             !binding->parameter->annotation && !binding->parameter->initial)
+             !binding->parameter->annotation && !binding->parameter->initial && !binding->parameter->variadic)
         diagnostic_note(
             message, "help: where it is to be a tensor, say so: %s: T[N], or %s: T[()] for one without axes",
             place->text, place->text);
+    else if (value->kind == VALUE_TUPLE)
+        elaborate_note_tuple(e, message, value, operation, place);
     return false;
 }
 
