@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../dsl/builtins.h"
 #include "../dsl/types.h"
 #include "pipeline.h"
 #include "report_open.h"
@@ -135,10 +136,37 @@ static void report_default(struct text *out, const struct ast_expr *initial)
     ast_print_expr(out, initial);
 }
 
-static const char *report_attribute_type(const struct dsl_argument *argument)
+/* The dtype that an annotation gives an attribute; AKG_DTYPE_COUNT: none, or the parameter is no number. */
+static akg_dtype report_attribute_dtype(const struct ast_parameter *parameter,
+                                        const struct dsl_argument *argument)
+{
+    int builtin = elaborate_attribute_builtin(parameter);
+
+    if (!builtin_is_dtype(builtin) || (argument->kind != DSL_INT && argument->kind != DSL_FLOAT))
+        return AKG_DTYPE_COUNT;
+    return (akg_dtype)(builtin - BUILTIN_DTYPE);
+}
+
+/* What kind of value a parameter takes: of an attribute with a dtype, that of the dtype, not that of its
+ * default. */
+static const char *report_kind(const struct ast_parameter *parameter, const struct dsl_argument *argument)
 {
     static const char *const names[] = {"None", "tensor", "int", "float", "bool", "str", "tuple", "tensors"};
-    return names[argument->kind];
+    akg_dtype dtype = report_attribute_dtype(parameter, argument);
+
+    if (argument->kind == DSL_INT && elaborate_attribute_builtin(parameter) == BUILTIN_FLOAT)
+        return names[DSL_FLOAT];
+    if (dtype == AKG_DTYPE_COUNT)
+        return names[argument->kind];
+    return names[dtype_is_float(dtype) ? DSL_FLOAT : dtype == AKG_BOOL ? DSL_BOOL : DSL_INT];
+}
+
+static const char *report_attribute_type(const struct ast_parameter *parameter,
+                                         const struct dsl_argument *argument)
+{
+    akg_dtype dtype = report_attribute_dtype(parameter, argument);
+
+    return dtype == AKG_DTYPE_COUNT ? report_kind(parameter, argument) : dtype_table[dtype].name;
 }
 
 static void report_tuple(struct report *report, const struct ast_parameter *parameter)
@@ -164,7 +192,7 @@ static void report_parameter(struct report *report, int index)
     else if (buffer)
         report_tensor(report, buffer);
     else
-        text_string(&report->out, report_attribute_type(general));
+        text_string(&report->out, report_attribute_type(parameter, general));
     report_default(&report->out, parameter->initial);
 }
 
@@ -234,17 +262,19 @@ static void report_json(struct report *report)
     text_string(out, ", \"parameters\": [");
     for (int i = 0; i < report->kernel->function->parameter_count; i++) {
         const struct ast_parameter *parameter = &report->kernel->function->parameters[i];
+        const struct dsl_argument *general = &report->kernel->general[i];
         const struct ir_buffer *buffer = report_parameter_buffer(report, parameter, 0);
+        akg_dtype dtype = report_attribute_dtype(parameter, general);
         text_string(out, i ? ", {\"name\": " : "{\"name\": ");
         text_json(out, parameter->name);
         text_format(out, ", \"kind\": \"%s\"",
-                    parameter->variadic || parameter->tuple
-                        ? "tensors"
-                        : report_attribute_type(&report->kernel->general[i]));
+                    parameter->variadic || parameter->tuple ? "tensors" : report_kind(parameter, general));
         text_format(out, ", \"optional\": %s", parameter->initial ? "true" : "false");
         if (buffer) {
             text_string(out, ", \"type\": ");
             report_json_tensor(report, buffer);
+        } else if (dtype != AKG_DTYPE_COUNT) {
+            text_format(out, ", \"type\": \"%s\"", dtype_table[dtype].name);
         }
         text_char(out, '}');
     }
