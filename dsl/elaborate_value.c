@@ -367,6 +367,28 @@ struct ir_expr *value_settle(struct elaborator *e, struct value value, struct sp
     return NULL;
 }
 
+/* A graph function beside others that none of them calls may be a helper that is not used yet: what its text
+ * does not tell of its parameters would follow from the calls. */
+static void value_note_uncalled(const struct elaborator *e, struct diagnostic_entry *message)
+{
+    const struct ast_function *function = e->function;
+
+    if (e->frame->caller || function->is_called || !function->is_graph || function->bprop_of ||
+        function->module->function_count == 1)
+        return;
+    for (int i = 0; i < function->parameter_count; i++) {
+        const struct ast_parameter *parameter = &function->parameters[i];
+        if (parameter->annotation || parameter->initial || !parameter->used_as_scalar)
+            continue;
+        diagnostic_note(
+            message,
+            "note: no function calls '%s', so its parameters are taken for tensors; of a number say "
+            "so: %s: float",
+            function->name, parameter->name);
+        return;
+    }
+}
+
 struct ir_expr *value_condition(struct elaborator *e, struct value value, struct span span)
 {
     struct ir_expr *zero;
@@ -376,10 +398,11 @@ struct ir_expr *value_condition(struct elaborator *e, struct value value, struct
     if (!value_is_number(&value)) {
         struct diagnostic_entry *message =
             elaborate_error(e, MSG_CONDITION_TYPE, span, value_text(e, &value));
-        if (value.kind == VALUE_TENSOR)
+        if (value.kind == VALUE_TENSOR) {
+            value_note_uncalled(e, message);
             diagnostic_note(message,
                             "help: test an element, x[i] > 0, or whether it was given: x is not None");
-        else
+        } else
             diagnostic_note(message, "help: write a comparison: n > 0");
         return NULL;
     }
