@@ -82,6 +82,16 @@ bool ir_block_expressions(struct ir_stmt *block, bool (*visit)(struct ir_expr *e
     return ir_block_walk(block, visit_expressions, &inner);
 }
 
+static bool loads_elsewhere(struct ir_expr *expr, void *buffer)
+{
+    return expr->kind != IR_LOAD || expr->access.buffer != buffer;
+}
+
+bool ir_block_loads_from(struct ir_stmt *block, const struct ir_buffer *buffer)
+{
+    return !ir_block_expressions(block, loads_elsewhere, (void *)buffer);
+}
+
 static struct ir_expr *copy_expr(struct ir_kernel *kernel, const struct ir_expr *expr, bool substitute)
 {
     if (expr->kind == IR_SYMBOL && substitute && expr->symbol->note)

@@ -204,11 +204,6 @@ static bool is_other_or_same(struct ir_expr *expr, void *store)
            ir_access_equal(&expr->access, access);
 }
 
-static bool is_other_load(struct ir_expr *expr, void *buffer)
-{
-    return expr->kind != IR_LOAD || expr->access.buffer != buffer;
-}
-
 /* Whether elements are changed again and again, by loops that stay or by windows that overlap and whose
  * elements lie apart as they are stored now. */
 static bool pays(const struct scatter *scatter)
@@ -222,7 +217,7 @@ static bool pays(const struct scatter *scatter)
         const struct pair *pair = &scatter->pairs[k];
         pays |= pair->axis == buffer->rank - 1 && (!pair->count || pair->count > pair->step);
     }
-    return pays && !ir_block_expressions(scatter->loops[0]->body, is_other_load, buffer);
+    return pays && ir_block_loads_from(scatter->loops[0]->body, buffer);
 }
 
 /* Names between the loops go into the innermost one, where bounds have no use for them. */

@@ -32,12 +32,18 @@ static int64_t least_distance(const struct dependences *dependences, const struc
     return least <= LARGEST ? least : 0;
 }
 
+static bool is_not_loaded(struct ir_stmt *stmt, void *body)
+{
+    return stmt->kind != IR_STORE || !ir_block_loads_from(body, stmt->access.buffer);
+}
+
 static bool may_be_cut(struct ir_stmt *loop)
 {
     int left = STATEMENTS;
 
     return loop->step == 1 && !loop->hint && !loop->independent && !pass_has_loop(loop->body) &&
-           ir_block_walk(loop->body, pass_can_be_copied, &left) && !pass_block_may_stop(loop->body);
+           ir_block_walk(loop->body, pass_can_be_copied, &left) && !pass_block_may_stop(loop->body) &&
+           !ir_block_walk(loop->body, is_not_loaded, loop->body);
 }
 
 static int64_t distance_of(const struct dependences *dependences, const struct ir_stmt *loop)

@@ -202,11 +202,6 @@ static bool only_changes_at_end(const struct lanes *lanes, const struct ir_buffe
     return true;
 }
 
-static bool is_other_buffer(struct ir_expr *expr, void *buffer)
-{
-    return expr->kind != IR_LOAD || expr->access.buffer != buffer;
-}
-
 /* Elements that the statement is to find side by side. */
 static struct ir_symbol *symbol_of(const struct ir_access *access, void *context)
 {
@@ -289,8 +284,7 @@ static bool is_only_moved(const struct lanes *lanes, const struct lanes_moved *m
     struct ir_buffer *buffer = moved->access.buffer;
     struct ir_stmt *from = moved->is_first || moved->is_along ? lanes->made->body : lanes->loop;
 
-    return !ir_block_stores_to(lanes->made->body, buffer) &&
-           ir_block_expressions(from, is_other_buffer, buffer);
+    return !ir_block_stores_to(lanes->made->body, buffer) && !ir_block_loads_from(from, buffer);
 }
 
 /* What is stored behind it goes to temporaries, and where elements are moved along it what is stored in front

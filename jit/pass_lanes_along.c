@@ -196,15 +196,10 @@ static bool place_load(struct ir_expr *expr, void *context)
     return true;
 }
 
-static bool loads_from(struct ir_expr *expr, void *buffer)
-{
-    return expr->kind != IR_LOAD || expr->access.buffer != buffer;
-}
-
 /* Whether nothing behind the store in its iteration loads from the tensor. */
 static bool is_last(struct ir_stmt *store)
 {
-    return !store->next || ir_block_expressions(store->next, loads_from, store->access.buffer);
+    return !ir_block_loads_from(store->next, store->access.buffer);
 }
 
 /* What is loaded of a tensor that is stored along the loop is what is stored. */
