@@ -266,15 +266,6 @@ static void module_check_kernel(struct akg_kernel *kernel, akg_diagnostics *diag
     module_specialise_without(kernel, arguments, diagnostics);
 }
 
-/* Whether nothing in a function tells that it is of tensors: no annotation does. */
-static bool module_is_guess(const struct ast_function *function)
-{
-    for (int i = 0; i < function->parameter_count; i++)
-        if (ast_annotation_shape(function->parameters[i].annotation))
-            return false;
-    return function->is_guess;
-}
-
 /* Whether a function that may be of tensors or of numbers can be of tensors. */
 static bool module_guess_holds(struct akg_kernel *kernel)
 {
@@ -302,7 +293,7 @@ static void module_check(struct akg_module *module, akg_diagnostics *diagnostics
         kernel->module = module;
         kernel->function = function;
         kernel->needs_constant = arena_array(&module->arena, atomic_bool, function->parameter_count + 1);
-        if (module_is_guess(function) && count > 1 && !module_guess_holds(kernel))
+        if (function->is_guess && count > 1 && !module_guess_holds(kernel))
             continue; /* of numbers after all, and nobody calls it */
         pthread_mutex_init(&kernel->lock, NULL);
         module->kernel_count++;
