@@ -60,8 +60,8 @@ bool lanes_wait(struct lanes *lanes)
     const struct dependences *dependences = pass_dependences(lanes->pass, lanes->columns);
     const struct dependence_loop *verdict =
         dependences ? dependence_loop_is_parallel(dependences, loop) : NULL;
-    if (!verdict || verdict->scalar < 0 || verdict->verdict == DEPENDENCE_PARALLEL)
-        return false;
+    if (!verdict || verdict->scalar < 0 || verdict->leaves || verdict->verdict == DEPENDENCE_PARALLEL)
+        return false; /* where it may be left, rows are not accessed to their end */
     const struct vector_loop *vectors =
         vector_build(lanes->pass->arena, loop, verdict, dependences, &usual_options);
     return !vectors || scans_slowly(vectors);
