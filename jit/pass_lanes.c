@@ -278,11 +278,16 @@ static void move_loads(struct lanes *lanes)
     }
 }
 
-/* Whether all that is stored to the buffer is moved, and what is loaded from then on is of others. */
+/* Whether all that is stored to the buffer is moved, and what is loaded from then on is of others: what has
+ * been brought before, too, was to be loaded then. */
 static bool is_only_moved(const struct lanes *lanes, const struct lanes_moved *moved)
 {
     struct ir_buffer *buffer = moved->access.buffer;
     struct ir_stmt *from = moved->is_first || moved->is_along ? lanes->made->body : lanes->loop;
+
+    for (int k = 0; k < lanes->count && moved->is_first; k++)
+        if (!lanes->moved[k].is_stored && lanes->moved[k].access.buffer == buffer)
+            return false;
 
     return !ir_block_stores_to(lanes->made->body, buffer) && !ir_block_loads_from(from, buffer);
 }

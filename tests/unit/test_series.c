@@ -17,9 +17,9 @@
 
 enum { PROGRAMS = 300, CALLS = 4, ARGUMENTS = 3 };
 
-static const char *const elements[] = {"x[i, t]",     "x[i, t]",     "x[i, t]",     "x[i, t]",
-                                       "x[i, t - 1]", "x[i, t - 2]", "x[i, t - 2]", "w[t]",
-                                       "a[i]",        "y[i, t]",     "y[i, t - 1]", "0.5"};
+static const char *const elements[] = {"x[i, t]", "x[i, t]",     "x[i, t]", "w[t]",        "a[i]",
+                                       "y[i, t]", "x[i, t - 1]", "0.5",     "x[i, t - 2]", "y[i, t - 1]"};
+enum { HERE = 6 /* that are not before the element of the iteration */ };
 
 static const char *const terms[] = {"E",
                                     "p + E",
@@ -41,12 +41,12 @@ static const char *const stores[] = {"",
 
 static const char *const apart[] = {"p = 0.0", "y[i, 0] = a[i]", "y[i, 0] = p + 1", "y[i, T - 1] = q - p"};
 
-/* A statement, each line of it so far to the right, with an element where E stands. */
-static int write_lines(char *text, size_t size, int indent, const char *statement)
+/* A statement, each line of it so far to the right, with one of the elements where E stands. */
+static int write_lines(char *text, size_t size, int indent, const char *statement, int count)
 {
     int written = snprintf(text, size, "%*s", indent, "");
     for (const char *at = statement; *at; at++) {
-        const char *format = *at == 'E' ? OUTCOME_ANY(elements) : "";
+        const char *format = *at == 'E' ? elements[outcome_below(count)] : "";
         written += *at == 'E' ? snprintf(text + written, size - (size_t)written, "%s", format)
                               : snprintf(text + written, size - (size_t)written, "%c", *at);
         if (*at == '\n')
@@ -59,6 +59,7 @@ static void write_program(char *text, size_t size)
 {
     enum { ROW = 8, ELEMENT = 12 };
     char line[120];
+    int from = outcome_below(3), count = from ? (int)API_COUNT(elements) : HERE;
     int written = snprintf(text, size,
                            "def k(x, a, w):\n"
                            "    N, T = x.shape\n"
@@ -70,13 +71,13 @@ static void write_program(char *text, size_t size)
                            "        p = %s\n",
                            outcome_below(2) ? "0.0" : "a[i] * 2");
 #define WRITE(indent, statement)                                                                             \
-    written += write_lines(text + written, size - (size_t)written, indent, statement)
-    snprintf(line, sizeof line, "if T > 2:\n    %s", OUTCOME_ANY(apart));
+    written += write_lines(text + written, size - (size_t)written, indent, statement, count)
+    snprintf(line, sizeof line, outcome_below(3) ? "%s" : "if T > 2:\n    %s", OUTCOME_ANY(apart));
     if (outcome_below(2))
         WRITE(ROW, line);
     snprintf(line, sizeof line,
              outcome_below(3) ? "for t in range(%d, T):" : "for t in range(T - 1, %d - 1, -1):",
-             2 + outcome_below(2));
+             from + (from > 0));
     WRITE(ROW, line);
     snprintf(line, sizeof line, "p = %s", OUTCOME_ANY(terms));
     WRITE(ELEMENT, line);
@@ -84,7 +85,7 @@ static void write_program(char *text, size_t size)
     if (outcome_below(2))
         WRITE(ELEMENT, line);
     WRITE(ELEMENT, OUTCOME_ANY(stores));
-    snprintf(line, sizeof line, "if T > 2:\n    %s", OUTCOME_ANY(apart));
+    snprintf(line, sizeof line, outcome_below(3) ? "%s" : "if T > 2:\n    %s", OUTCOME_ANY(apart));
     if (outcome_below(2))
         WRITE(ROW, line);
     WRITE(4, "return y");
