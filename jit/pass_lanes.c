@@ -310,8 +310,11 @@ static void move_stores(struct lanes *lanes)
         if (moved)
             stmt->access = lanes_beside(lanes, moved, 0);
     }
-    for (int k = 0; k < lanes->count && !lanes->too_many; k++)
-        lanes->too_many = lanes->moved[k].is_stored && !is_only_moved(lanes, &lanes->moved[k]);
+    for (int k = 0; k < lanes->count && !lanes->too_many; k++) {
+        const struct lanes_moved *moved = &lanes->moved[k];
+        lanes->too_many = (moved->is_stored && !is_only_moved(lanes, moved)) ||
+                          (moved->is_along && ir_block_stores_to(lanes->made->body, moved->access.buffer));
+    }
 }
 
 /* ---- the loops around --------------------------------------------------------------------------------- */
