@@ -574,5 +574,5 @@ static bool visit_block(struct pass *pass, struct ir_stmt **block, int depth)
 
 bool pass_lanes(struct pass *pass)
 {
-    return visit_block(pass, &pass->kernel->body, 0);
+    return pass->target != X86_TARGET_NONE && visit_block(pass, &pass->kernel->body, 0);
 }
