@@ -7,8 +7,9 @@
  *     for n = a + (b - a) // 100 * 100 to b: y[n] = ...
  *
  * Consumes innermost loops upwards that hand on no scalars, and of whose dependences each has the same
- * distance in all iterations; produces loops of independent iterations. Distances of less than some vectors
- * stay: what a piece costs besides, they do not win.
+ * distance in all iterations; produces loops of independent iterations. Where the call tells the distance, by
+ * which the only store and the loads of its tensor differ, it is asked, and the loop stays beside them.
+ * Distances of less than some vectors stay: what a piece costs besides, they do not win.
  */
 #include "pass.h"
 
