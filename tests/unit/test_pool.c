@@ -213,10 +213,10 @@ static int take_apart(const struct jit_frame *frame, int64_t from, int64_t to, c
 }
 
 /* The pool finds out that the threads do no good, and lets them be but for now and then: some cycles in a row
- * out of many, for others may keep it from measuring. */
+ * out of many, for others may keep it from measuring (once, with compilers at work, for a hundred). */
 static void test_slower(void)
 {
-    enum { CYCLES = 100, CYCLE = 256, LATE = 128, AT_FIRST = 16, IN_A_ROW = 4 };
+    enum { CYCLES = 400, CYCLE = 256, LATE = 128, AT_FIRST = 16, IN_A_ROW = 4 };
     struct jit_trap trap;
     struct jit_frame frame = {.trap = &trap};
     int alone = 0; /* cycles in a row */
