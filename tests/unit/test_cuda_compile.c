@@ -3,8 +3,8 @@
  * NVRTC for each architecture without a complaint. Needs no GPU; where NVRTC is not there, it says that it
  * skips.
  *
- * Those of tests/kernels, which are most of all, are compiled for the first and the last of the
- * architectures, and one unit in three for the one between: `every` compiles all for it.
+ * Those of tests/kernels, which are most of all, are compiled for one of the architectures each, which the
+ * units take in turn: `every` compiles all for all of them.
  *
  * Many kernels go into one unit, for a unit costs more than a kernel, and none is optimised, which takes most
  * of the time. A compiler that cannot leave that out is given one kernel in ten, as far as PTX, and the units
@@ -40,7 +40,7 @@ static struct {
     struct text text;
     int seen, kernels, in_unit, units, kept[ARCHITECTURES];
     bool all, optimised;
-    bool is_thinned; /* the architecture between is left out but for one unit in three */
+    bool is_thinned; /* the units take the architectures in turn */
 } batch;
 
 /* ---- units ------------------------------------------------------------------------------ */
@@ -74,8 +74,8 @@ static void compile_unit(void)
         return;
     CHECK(!batch.text.failed);
     for (int k = 0; k < ARCHITECTURES; k++) {
-        bool is_turn = k == batch.units % ARCHITECTURES, is_end = k == 0 || k == ARCHITECTURES - 1;
-        if (is_turn || (batch.all && (is_end || !batch.is_thinned)))
+        bool is_turn = k == batch.units % ARCHITECTURES;
+        if (is_turn || (batch.all && !batch.is_thinned))
             compile_for(k);
     }
     batch.units++;

@@ -273,15 +273,16 @@ static void check_constants(akg_dtype dtype, enum x86_target target)
     int64_t largest = ((int64_t)1 << bits) - 1;
     uint64_t state = 3;
     for (int64_t divisor = 2; divisor <= 40 && divisor <= largest; divisor++)
-        check_constant(dtype, divisor, target);
+        if (check_takes((size_t)divisor + dtype))
+            check_constant(dtype, divisor, target);
     for (int k = 6; k <= bits; k++) /* beside powers of two */
         for (int64_t divisor = ((int64_t)1 << k) - 1; divisor <= ((int64_t)1 << k) + 1; divisor++)
-            if (divisor <= largest)
+            if (divisor <= largest && check_takes((size_t)(k + divisor)))
                 check_constant(dtype, divisor, target);
     for (int k = 0; k < 24; k++) {
         state = state * 6364136223846793005u + 1442695040888963407u;
         int64_t divisor = (int64_t)(state >> 33) >> (state >> 20) % 31 & largest;
-        if (divisor > 1)
+        if (divisor > 1 && check_takes((size_t)k))
             check_constant(dtype, divisor, target);
     }
 }

@@ -228,6 +228,7 @@ static void check_round(void)
 int main(void)
 {
     for (int round = 0; round < ROUNDS; round++)
-        check_round();
+        if (check_takes((size_t)round))
+            check_round();
     return check_done();
 }

@@ -142,7 +142,8 @@ int main(void)
     for (int round = 0; round < ROUNDS; round++)
         for (size_t k = 0; k < API_COUNT(rows); k++)
             for (size_t step = 0; step < API_COUNT(steps); step++)
-                check_steps(&rows[k], steps[step], 1 + random_below(LONGEST));
+                if (check_takes((size_t)round + k + step))
+                    check_steps(&rows[k], steps[step], 1 + random_below(LONGEST));
     for (size_t k = 0; k < API_COUNT(places); k++)
         check_table(places[k], 300 + random_below(LONGEST));
     return check_done();
