@@ -2,7 +2,8 @@
  * passes.h: the optimising passes, in order.
  *
  * Consumes an analysed kernel that is not shared yet, sites not numbered; changes it in place. What a call of
- * it computes is the same to the bit, and so is the first thing that stops it: the passes move and drop only
+ * it computes is the same to the bit, but for terms of sums of floats under `reorders`, and so is the first
+ * thing that stops it: the passes move and drop only
  * what cannot stop the kernel past what can. Elements of outputs and of tensors written in place may differ
  * after a stop.
  */
@@ -46,7 +47,8 @@ struct passes_options {
     int order_count;
     const struct pass_tiles *tiles; /* NULL: nothing is packed */
     enum x86_target target;         /* what vector loops are for; NONE: it is not known */
-    bool reorders;     /* code will add sums of floats up in another order, where it can be had better so */
+    bool reorders;     /* code will add sums of floats up in another order, where it can be had better so, and
+                          what is added may be rounded otherwise (pass_factors.c) */
     struct text *dump; /* gets the kernel after each pass that changed it, with the time it took */
     const char *dump_only; /* after this pass only; NULL: after all of them */
 };

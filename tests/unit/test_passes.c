@@ -68,7 +68,8 @@ static bool run(struct ir_kernel *kernel, const char *folder)
     size_t length = strcspn(folder, ".");
     bool good;
 
-    if (folder[length] && !x86_target_from_name(folder + length + 1, &options.target)) {
+    options.reorders = strcmp(folder + length, ".sums") == 0;
+    if (folder[length] && !options.reorders && !x86_target_from_name(folder + length + 1, &options.target)) {
         fprintf(stderr, "there is no target %s\n", folder + length + 1);
         return false;
     }
