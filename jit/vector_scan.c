@@ -5,7 +5,8 @@
  * scalar has become at their end. A scalar that becomes itself and a term, by an operation that may be done
  * in another order, is scanned: all lanes of the term are there at once, and so is what they come to from the
  * first one on. The term hangs on no scalar that is handed on, unless that one has been scanned itself; the
- * condition of it likewise. Produces SCANs, which are what the scalars become, and BEFOREs, which are what
+ * condition of it likewise. So is one that becomes what is better (`if x[j] > top: top = x[j]`), where nan is
+ * as bad as can be. Produces SCANs, which are what the scalars become, and BEFOREs, which are what
  * they were, in the place of the TOTALs.
  *
  * It gives up on everything else; then the loop is one of one lane (vector_serial.c). Loops in which nothing
@@ -28,6 +29,7 @@ struct scanning {
 struct term {
     enum operation operation;
     int value, mask;
+    bool is_quiet; /* as in struct vector_accumulator */
 };
 
 static const struct vector_value *value_at(const struct scanning *scanning, int number)
@@ -78,11 +80,48 @@ static bool hangs(const struct scanning *scanning, int number)
     return scanning->hangs[number];
 }
 
+/* It becomes another value that is better: `if x > top: top = x`. Of two that are equal, zeros, the first one
+ * stays; `>=` takes the last, which is as good where results are not strict. */
+static bool find_better(struct scanning *scanning, int total, int condition, int then, struct term *term)
+{
+    const struct vector_value *value = value_at(scanning, condition);
+    akg_dtype dtype = value_at(scanning, total)->dtype;
+    enum operation operation = value->operation;
+    int left = value->operands[0], right = value->operands[1];
+    if (value->kind != VECTOR_OPERATION || operation < OP_LT || operation > OP_GE || value->from != dtype ||
+        (dtype != AKG_FLOAT32 && dtype != AKG_FLOAT64) || hangs(scanning, then))
+        return false;
+    if (left == total && right == then)
+        operation = ir_comparison_mirrored(operation);
+    else if (left != then || right != total)
+        return false;
+    if ((operation == OP_GE || operation == OP_LE) && scanning->builder->options->strict)
+        return false;
+    *term = (struct term){operation == OP_GT || operation == OP_GE ? OP_MAX : OP_MIN, then, NONE, true};
+    return true;
+}
+
+/* Likewise, where another condition holds, too. */
+static bool find_better_of_some(struct scanning *scanning, int total, int condition, int then,
+                                struct term *term)
+{
+    const struct vector_value both = *value_at(scanning, condition);
+    for (int side = 0; side < 2 && both.kind == VECTOR_OPERATION && both.operation == OP_AND; side++)
+        if (!hangs(scanning, both.operands[side]) &&
+            find_better(scanning, total, both.operands[1 - side], then, term)) {
+            term->mask = both.operands[side];
+            return true;
+        }
+    return find_better(scanning, total, condition, then, term);
+}
+
 /* It stays what it was, or changes: the condition of that. */
 static bool find_choice(struct scanning *scanning, int total, const struct vector_value *value,
                         struct term *term)
 {
     int condition = value->operands[0], then = value->operands[1], otherwise = value->operands[2];
+    if (otherwise == total && find_better_of_some(scanning, total, condition, then, term))
+        return true;
     if (hangs(scanning, condition) || (then == total) == (otherwise == total) ||
         !find_term(scanning, total, then == total ? otherwise : then, term))
         return false;
@@ -130,7 +169,7 @@ static bool find_term(struct scanning *scanning, int total, int number, struct t
     if (value.operation == OP_SELECT)
         return find_choice(scanning, total, &value, term);
     *term = (struct term){value.operation == OP_SUB || value.operation == OP_FMA ? OP_ADD : value.operation,
-                          NONE, NONE};
+                          NONE, NONE, false};
     if (value.from != value.dtype || !is_scanned(scanning, term->operation, value.dtype))
         return false;
     if (value.operation == OP_FMA) {
@@ -234,12 +273,14 @@ struct cost {
     int latency, instructions;
 };
 
-static struct cost cost_of(const struct vector_value *scan)
+static struct cost cost_of(const struct vector_loop *loop, const struct vector_value *scan)
 {
     bool wide = vector_type_is_wide(scan->type),
          is_extreme = scan->operation == OP_MIN || scan->operation == OP_MAX;
     struct cost cost = {1, 1};
-    if (dtype_is_float(scan->dtype))
+    if (loop->accumulators.items[scan->slot].is_quiet)
+        cost = (struct cost){2, 1};
+    else if (dtype_is_float(scan->dtype))
         cost = (struct cost){3, scan->operation == OP_MAX ? 5 : scan->operation == OP_MIN ? 3 : 1};
     else if (scan->operation == OP_MUL)
         cost = wide ? (struct cost){8, 8} : (struct cost){3, 1};
@@ -253,7 +294,7 @@ static struct cost cost_of(const struct vector_value *scan)
 static int instructions_of(const struct vector_loop *loop, const struct vector_value *scan)
 {
     bool wide = vector_type_is_wide(scan->type), is_half = loop->wide && !wide;
-    int each = cost_of(scan).instructions, steps = wide || is_half ? 2 : 3, before = 0;
+    int each = cost_of(loop, scan).instructions, steps = wide || is_half ? 2 : 3, before = 0;
     for (int k = 0; k < loop->values.count; k++)
         if (loop->values.items[k].kind == VECTOR_BEFORE && loop->values.items[k].slot == scan->slot)
             before = wide || is_half ? 2 : 5;
@@ -269,7 +310,7 @@ bool vector_scans_pay(const struct vector_loop *loop)
         const struct vector_value *value = &loop->values.items[k];
         if (value->kind != VECTOR_SCAN)
             continue;
-        int latency = PER_CYCLE * cost_of(value).latency;
+        int latency = PER_CYCLE * cost_of(loop, value).latency;
         serial = serial > latency ? serial : latency;
         vector += instructions_of(loop, value);
     }
@@ -301,6 +342,7 @@ static bool scan_one(struct scanning *scanning)
             continue;
         row->role = VECTOR_SCANNED;
         row->operation = term.operation;
+        row->is_quiet = term.is_quiet;
         rebuild(scanning, k, total, count, &term);
         return true;
     }

@@ -15,6 +15,7 @@
 struct scan {
     struct machine *machine;
     const struct vector_value *value;
+    const struct vector_accumulator *row;
     int bits;
     bool wide; /* elements of 8 bytes */
     int identity;
@@ -49,9 +50,12 @@ static int without(const struct scan *scan, int a, int lanes)
     return by_itself ? a : blend(scan, a, scan->identity, lanes);
 }
 
+/* `a` comes before `b`. */
 static int combine(const struct scan *scan, int a, int b)
 {
     const struct vector_value *value = scan->value;
+    if (scan->row->is_quiet)
+        return machine_quiet_extreme(scan->machine, scan->row, scan->bits, a, b);
     return machine_combine(scan->machine, value->operation, value->dtype, scan->bits, a, b);
 }
 
@@ -99,11 +103,18 @@ static bool has_before(const struct vector_loop *loop, int slot)
 int machine_scan(struct machine *machine, const struct vector_value *value, int term, int mask, int *before)
 {
     akg_dtype dtype = value->dtype;
-    struct scan scan = {machine, value, machine_bits(machine, value->type), vector_type_is_wide(value->type),
+    const struct vector_accumulator *row = &machine->loop->accumulators.items[value->slot];
+    struct scan scan = {machine,
+                        value,
+                        row,
+                        machine_bits(machine, value->type),
+                        vector_type_is_wide(value->type),
                         machine_constant(machine, value->type, machine_identity(value->operation, dtype))};
     int so_far = machine_keep(machine, KEPT_PARTIAL, value->type, value->slot, 0);
     if (mask)
         term = machine_select(machine, value->type, mask, term, scan.identity);
+    if (row->is_quiet) /* nan is no better than anything */
+        term = combine(&scan, scan.identity, term);
     int lanes = within_vector(&scan, term), all = last_of(&scan, lanes);
     if (scan.bits == 256)
         all = half(&scan, all, true);

@@ -47,10 +47,24 @@ static const char *operation_of(enum kind kind)
     return kind == SUMS ? PICK(sums) : kind == EXTREMES ? PICK(extremes) : PICK(bits);
 }
 
+/* "if x[j] > a: a = x[j]", either way round, where another condition holds, too, perhaps. */
+static void write_comparison(char *text, size_t size, const char *name, const char *term)
+{
+    static const char *const comparisons[] = {">", "<", ">", "<", ">=", "<="};
+    bool is_mirrored = random_below(3) == 0, is_alone = random_below(3) > 0;
+    snprintf(text, size, "            if %s%s%s %s %s:\n                %s = %s\n",
+             is_alone ? "" : PICK(conditions), is_alone ? "" : " and ", is_mirrored ? name : term,
+             PICK(comparisons), is_mirrored ? term : name, name, term);
+}
+
 /* "a = a + x[j]", with a condition around it perhaps. */
 static void write_change(char *text, size_t size, enum kind kind, const char *name, const char *term)
 {
     char change[100];
+    if (kind == EXTREMES && random_below(2)) {
+        write_comparison(text, size, name, term);
+        return;
+    }
     snprintf(change, sizeof change, operation_of(kind), name, term);
     if (random_below(3))
         snprintf(text, size, "            %s = %s\n", name, change);
