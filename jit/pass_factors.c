@@ -5,8 +5,9 @@
  *
  * A quotient by what stays the same in the innermost loop is a product with its reciprocal, which is off by
  * one more unit. What hangs on the row of a sum, on the column and on neither is sorted into one factor of
- * rows and one of columns: nests of vectors and packed copies (pass_tile.c) have each of them but once.
- * Products of integers wrap, so that any order of theirs is as good as another.
+ * rows and one of columns: nests of vectors and packed copies (pass_tile.c) have each of them but once. In
+ * what is multiplied up, `s = s * g * g`, factors that stay the same become one. Products of integers wrap,
+ * so that any order of theirs is as good as another.
  *
  * Consumes sums in a scalar or in place, of float32, float64 and integers. Nothing that may stop moves.
  */
@@ -298,6 +299,46 @@ static bool adds_up(const struct factors *factors, const struct ir_stmt *store)
     return moving != ((uint32_t)1 << factors->depth) - 1;
 }
 
+/* ---- what is multiplied up -------------------------------------------------------------------------------
+ */
+
+struct powers {
+    struct ir_expr *own, *same, *other; /* the scalar, what stays in the innermost loop, what does not */
+    int count;                          /* of factors that stay */
+};
+
+static void find_powers(struct factors *factors, const struct ir_stmt *stmt, struct ir_expr *expr,
+                        struct powers *powers)
+{
+    if (expr->kind == IR_OPERATION && expr->operation == OP_MUL) {
+        find_powers(factors, stmt, expr->operands[0], powers);
+        find_powers(factors, stmt, expr->operands[1], powers);
+        return;
+    }
+    bool is_own = is_sum_of(stmt, expr), is_same = !is_own && stays(factors, expr);
+    struct ir_expr **part = is_own ? &powers->own : is_same ? &powers->same : &powers->other;
+    *part = *part ? product(factors, *part, expr) : expr;
+    powers->count += is_same;
+}
+
+/* `s = s * g * g` becomes `s = s * (g * g)`, so that each iteration waits for one product. */
+static void visit_product(struct factors *factors, struct ir_stmt *stmt)
+{
+    struct uses uses = {.stmt = stmt};
+    struct powers powers = {.count = 0};
+    if (stmt->value->kind != IR_OPERATION || stmt->value->operation != OP_MUL)
+        return;
+    ir_expr_walk(stmt->value, count_use, &uses);
+    if (uses.count != 1)
+        return;
+    find_powers(factors, stmt, stmt->value, &powers);
+    if (!powers.own || powers.count < 2)
+        return;
+    struct ir_expr *value = product(factors, powers.own, powers.same);
+    pass_set_value(stmt, powers.other ? product(factors, value, powers.other) : value);
+    factors->changed = true;
+}
+
 static void visit_sum(struct factors *factors, struct ir_stmt *stmt)
 {
     struct ir_expr *sum = find_sum(stmt, stmt->value);
@@ -305,6 +346,8 @@ static void visit_sum(struct factors *factors, struct ir_stmt *stmt)
     akg_dtype dtype = stmt->value->dtype;
     bool is_float = (dtype == AKG_FLOAT32 || dtype == AKG_FLOAT64) && factors->pass->reorders;
     const struct place *place = stmt->kind == IR_ASSIGN ? stmt->symbol->note : NULL;
+    if (is_float && place && place->depth < factors->depth)
+        visit_product(factors, stmt);
     if (!sum || stmt->value == sum || (!is_float && !dtype_is_integer(dtype)))
         return;
     ir_expr_walk(stmt->value, count_use, &uses);

@@ -44,7 +44,8 @@ bool lanes_is_along(const struct lanes *lanes, const struct ir_access *access)
 static bool scans_slowly(const struct vector_loop *loop)
 {
     for (int k = 0; k < loop->values.count; k++)
-        if (loop->values.items[k].kind == VECTOR_SCAN && loop->values.items[k].operation != OP_ADD)
+        if (loop->values.items[k].kind == VECTOR_SCAN && loop->values.items[k].operation != OP_ADD &&
+            !vector_scan_stays(loop, &loop->values.items[k]))
             return true;
     return false;
 }

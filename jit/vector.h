@@ -448,6 +448,9 @@ bool vector_is_slow_sum(const struct vector_loop *loop);
 int vector_partials(const struct vector_loop *loop);
 /* Whether the loop, or a part of the band that it is, has SCANs. */
 bool vector_has_scans(const struct vector_loop *loop);
+/* Whether the term of a SCAN is the same in all iterations (`s = s * g`): all vectors go on by the same then.
+ */
+bool vector_scan_stays(const struct vector_loop *loop, const struct vector_value *scan);
 /* The least there may be: a group. */
 static inline int vector_group(bool wide)
 {

@@ -569,13 +569,13 @@ static bool reductions_stay(const struct vector_builder *builder, const struct d
 typedef bool allows_dependence(const struct vector_builder *builder, const struct dependence *item,
                                const struct dependence_access *source, const struct dependence_access *sink);
 
-/* Whether all that iterations of the loop hang on each other by is allowed; a scalar handed on is not. */
-static bool all_allowed(const struct vector_builder *builder, const struct dependence_loop *verdict,
-                        allows_dependence *allows)
+/* Whether all that iterations of the loop hang on each other by is allowed, scalars aside. */
+static bool elements_allowed(const struct vector_builder *builder, const struct dependence_loop *verdict,
+                             allows_dependence *allows)
 {
     const struct dependences *dependences = builder->dependences;
     int loop = (int)(verdict - dependences->loops.items);
-    if (verdict->scalar >= 0 || verdict->reduction >= 0)
+    if (verdict->reduction >= 0)
         return false;
     for (int k = 0; k < dependences->items.count; k++) {
         const struct dependence *item = &dependences->items.items[k];
@@ -586,6 +586,13 @@ static bool all_allowed(const struct vector_builder *builder, const struct depen
             return false;
     }
     return true;
+}
+
+/* Likewise, and no scalar is handed on. */
+static bool all_allowed(const struct vector_builder *builder, const struct dependence_loop *verdict,
+                        allows_dependence *allows)
+{
+    return verdict->scalar < 0 && elements_allowed(builder, verdict, allows);
 }
 
 /* A load of an element that a later iteration stores, as in `v[i] = (v[i] + v[i + 1]) / 2`: a vector is
@@ -634,12 +641,20 @@ static bool is_overwritten(const struct vector_builder *builder, const struct de
            vector_is_scatter(builder, source->stmt);
 }
 
+/* Whether scalars are handed on in a loop that looks ahead: where they are scanned, its lanes are as good. */
+static bool may_scan_ahead(const struct vector_builder *builder, const struct dependence_loop *verdict)
+{
+    return verdict && verdict->verdict == DEPENDENCE_SERIAL && verdict->dependence >= 0 &&
+           verdict->scalar >= 0 && !verdict->leaves && !verdict->incomplete &&
+           elements_allowed(builder, verdict, looks_ahead);
+}
+
 static bool verdict_allows(const struct vector_builder *builder, const struct dependence_loop *verdict)
 {
     if (!verdict || verdict->leaves || verdict->incomplete)
         return false;
     if (verdict->verdict != DEPENDENCE_PARALLEL && verdict->verdict != DEPENDENCE_ACCUMULATES &&
-        !vector_may_choose(verdict) &&
+        !vector_may_choose(verdict) && !may_scan_ahead(builder, verdict) &&
         !(verdict->verdict == DEPENDENCE_SERIAL && all_allowed(builder, verdict, looks_ahead)) &&
         !all_allowed(builder, verdict, is_overwritten))
         return false;
@@ -695,14 +710,18 @@ struct vector_loop *vector_build_any(struct arena *arena, const struct ir_stmt *
     builder.loop->stmt = stmt;
     builder.loop->count = vector_argument_new(
         &builder, (struct vector_argument){VECTOR_ARGUMENT_COUNT, -1, -1, NULL, 0, NULL, NULL});
-    bool chooses = allows && vector_may_choose(verdict);
+    bool scans = allows && may_scan_ahead(&builder, verdict),
+         chooses = allows && (scans || vector_may_choose(verdict));
     if (chooses)
         vector_begin_choices(&builder);
     if (!allows)
         demand_ahead(&builder, verdict);
     vector_statements(&builder, stmt->body);
-    if (chooses && !builder.refused && !vector_build_scans(&builder))
+    if (chooses && !builder.refused && !vector_build_scans(&builder)) {
+        if (scans)
+            return NULL;
         vector_end_choices(&builder);
+    }
     if (builder.refused)
         return NULL;
     vector_hoist_tests(&builder);
@@ -763,6 +782,8 @@ int vector_partials(const struct vector_loop *loop)
                                                                : 1;
     if (most < 4 && !loop->accumulators.count)
         most = longest_chain(loop) > 144 ? 4 : longest_chain(loop) > 48 ? 2 : most;
-    bool only_one = loop->calls || (loop->stops && !loop->nest) || vector_has_scans(loop);
+    if (most > 2 && vector_has_scans(loop)) /* what these keep for each of the vectors is made for each row */
+        most = loop->is_part ? 1 : 2;
+    bool only_one = loop->calls || (loop->stops && !loop->nest) || vector_waits_for_scans(loop);
     return only_one ? lanes : lanes * most;
 }

@@ -213,6 +213,8 @@ void vector_place_choices(struct vector_loop *loop);
 bool vector_build_scans(struct vector_builder *builder);
 /* Whether they take less than one iteration after the other does. */
 bool vector_scans_pay(const struct vector_loop *loop);
+/* Whether each vector waits for what the one before has come to. */
+bool vector_waits_for_scans(const struct vector_loop *loop);
 
 /* The loop around the vector loop that counts with the symbol; NULL: none is known. */
 const struct ir_stmt *vector_loop_around(const struct vector_builder *builder,

@@ -131,8 +131,7 @@ static bool find_choice(struct scanning *scanning, int total, const struct vecto
     return true;
 }
 
-/* The operand that hangs on nothing, put to what is found in the other one. The product of two factors of
- * floats may be infinite, or 0, where what is handed on is neither. */
+/* The operand that hangs on nothing, put to what is found in the other one. */
 static bool join_term(struct scanning *scanning, int total, struct vector_value value, bool is_left,
                       struct term *term)
 {
@@ -144,8 +143,6 @@ static bool join_term(struct scanning *scanning, int total, struct vector_value 
         return true;
     }
     enum operation operation = term->operation;
-    if (operation == OP_MUL && dtype_is_float(value.dtype))
-        return false;
     if (!find_term(scanning, total, inner, term) || term->operation != operation || term->mask >= 0)
         return false;
     term->value = is_left ? apply(scanning, value.operation, value.dtype, term->value, other)
@@ -315,6 +312,24 @@ bool vector_scans_pay(const struct vector_loop *loop)
         vector += instructions_of(loop, value);
     }
     return !vector_has_scans(loop) || vector <= serial * lanes;
+}
+
+bool vector_scan_stays(const struct vector_loop *loop, const struct vector_value *scan)
+{
+    enum vector_kind kind = loop->values.items[scan->operands[0]].kind;
+    return (kind == VECTOR_CONSTANT || kind == VECTOR_SCALAR) && scan->mask < 0 &&
+           !loop->accumulators.items[scan->slot].is_quiet;
+}
+
+bool vector_waits_for_scans(const struct vector_loop *loop)
+{
+    for (int k = 0; k < loop->values.count; k++)
+        if (loop->values.items[k].kind == VECTOR_SCAN && !vector_scan_stays(loop, &loop->values.items[k]))
+            return true;
+    for (int k = 0; loop->band && k < loop->band->parts.count; k++)
+        if (vector_waits_for_scans(loop->band->parts.items[k].loop))
+            return true;
+    return false;
 }
 
 bool vector_has_scans(const struct vector_loop *loop)

@@ -135,7 +135,7 @@ static int build_value(struct machine *machine, const struct vector_value *value
     }
     case VECTOR_SCAN:
         return machine_scan(machine, value, operands[0], mask_of(machine, registers, value->mask, is_last),
-                            &machine->before[value->slot]);
+                            step, &machine->before[value->slot]);
     case VECTOR_BEFORE:
         return machine->before[value->slot];
     default:
@@ -389,12 +389,20 @@ static int most_pressure(struct machine *machine, const struct sections *section
     return most; /* pieces need no more than main */
 }
 
+/* The vectors of a round of a main loop. */
+static void build_round(struct machine *machine, machine_section *sections)
+{
+    machine->round = machine->steps;
+    for (int k = 0; k < machine->steps; k++)
+        machine_build_step(machine, &sections[k], k, k * machine->lanes, false);
+    machine->round = 1;
+}
+
 static void build_far(struct machine *machine, struct machine_far *far)
 {
     bool begins_aligned = machine_stores_past(machine);
     machine_plan_realigned(machine);
-    for (int k = 0; k < machine->steps; k++)
-        machine_build_step(machine, &far->main[k], k, k * machine->lanes, false);
+    build_round(machine, far->main);
     if (machine->realigned) {
         machine_setup_realigned(machine, &far->setup);
         machine_leave_realigned(machine, &far->leave);
@@ -412,13 +420,12 @@ static void build_loops(struct machine *machine, struct sections *sections)
         machine_build_few(machine, &sections->few);
     sections->has_pieces = machine_can_have_pieces(machine);
     sections->last_count = sections->has_pieces ? 0 : machine->loop->accumulators.count ? machine->steps : 1;
-    for (int k = 0; k < machine->steps; k++)
-        machine_build_step(machine, &sections->main[k], k, k * machine->lanes, false);
+    build_round(machine, sections->main);
     sections->has_first = !sections->has_slim && machine_build_first(machine, sections->first);
     machine->is_long = sections->has_long = machine_has_quotients(machine);
     machine->is_far = machine_fetches_long(machine);
-    for (int k = 0; k < machine->steps && machine->is_long; k++)
-        machine_build_step(machine, &sections->long_main[k], k, k * machine->lanes, false);
+    if (machine->is_long)
+        build_round(machine, sections->long_main);
     machine->is_long = false;
     machine->is_far = sections->has_far = !sections->has_slim && machine_has_far(machine, &sections->main[0]);
     if (machine->is_far)
@@ -675,6 +682,7 @@ bool machine_build_loop(struct machine *machine)
     machine->stop = -1;
     machine->lanes = machine_vector_bits(machine) / (loop->wide ? 64 : 32);
     machine->steps = machine_steps(machine);
+    machine->round = 1;
     if (machine->in_halves)
         machine->lanes /= 2;
     machine->may_leave_uncrossed = machine_may_leave_uncrossed(machine);

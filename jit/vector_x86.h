@@ -63,6 +63,8 @@ enum kept_kind {
                           with */
     KEPT_RECIPROCAL,   /* of the divisor in the virtual register `number`, part `bits` of two: made before a
                           long loop */
+    KEPT_SCANNED,      /* what a scan's term in the virtual register `number` comes to, which stays the same:
+                          vector_x86_scan.c */
     KEPT_STEPS,        /* 0, 1, 2, ... times `bits` */
     KEPT_LANES,        /* 0, 1, 2, ... as 32 or 64 bits */
     KEPT_MASK,         /* the lanes whose bits are set in `bits` */
@@ -139,6 +141,7 @@ struct machine {
     const struct vector_options *options;
     int lanes;      /* iterations at once in what is being built; 1: of a serial loop, or of a last piece */
     int steps;      /* vectors in one round of the main loop */
+    int round;      /* vectors in the round that is being built, which are all there; 1: one at a time */
     bool in_halves; /* vectors are half as wide as the target has them */
     int slim_lanes; /* as of the listing */
     LIST(struct machine_register) registers;

@@ -106,9 +106,12 @@ void machine_build_result(struct machine *machine, int number);
 
 /* ---- vector_x86_scan.c ---- */
 
+/* KEPT_SCANNED. */
+void machine_setup_scanned(struct machine *machine, const struct machine_kept *kept);
 /* A SCAN of what is in the lanes of the mask (0: all). `before`: what was there before each lane, where that
  * is asked for. */
-int machine_scan(struct machine *machine, const struct vector_value *value, int term, int mask, int *before);
+int machine_scan(struct machine *machine, const struct vector_value *value, int term, int mask, int step,
+                 int *before);
 /* Back into its slot. */
 void machine_scan_result(struct machine *machine, int accumulator);
 

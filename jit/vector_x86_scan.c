@@ -100,24 +100,110 @@ static bool has_before(const struct vector_loop *loop, int slot)
     return false;
 }
 
-int machine_scan(struct machine *machine, const struct vector_value *value, int term, int mask, int *before)
+/* In every lane the last of all. */
+static int last_of_all(const struct scan *scan, int lanes)
+{
+    int all = last_of(scan, lanes);
+    return scan->bits == 256 ? half(scan, all, true) : all;
+}
+
+static struct scan begin(struct machine *machine, const struct vector_value *value)
+{
+    return (struct scan){
+        .machine = machine,
+        .value = value,
+        .row = &machine->loop->accumulators.items[value->slot],
+        .bits = machine_bits(machine, value->type),
+        .wide = vector_type_is_wide(value->type),
+        .identity = machine_constant(machine, value->type, machine_identity(value->operation, value->dtype))};
+}
+
+/* What a term that stays the same (`s = s * g`) comes to in a vector, which is the same in each round of the
+ * loop: in its lanes, in those moved on by one, and in all vectors up to it and with it. */
+enum { SCANNED_LANES, SCANNED_BEFORE, SCANNED_ALL, SCANNED };
+
+static int scanned(const struct scan *scan, int term, int part, int step)
+{
+    int number = (scan->value->slot * MACHINE_PARTIALS + step) * SCANNED + part;
+    return machine_keep(scan->machine, KEPT_SCANNED, scan->value->type, term, (uint64_t)number);
+}
+
+/* Of the first vector; others go on from all before them, which has been kept first, as have its lanes. */
+static int first_scanned(const struct scan *scan, int term, int part)
+{
+    if (part == SCANNED_LANES)
+        return within_vector(scan, term);
+    int lanes = scanned(scan, term, SCANNED_LANES, 0);
+    return part == SCANNED_ALL ? last_of_all(scan, lanes) : moved_on(scan, lanes, scan->identity);
+}
+
+void machine_setup_scanned(struct machine *machine, const struct machine_kept *kept)
+{
+    const struct vector_loop *loop = machine->loop;
+    int part = (int)kept->bits % SCANNED, step = (int)kept->bits / SCANNED % MACHINE_PARTIALS;
+    int accumulator = (int)kept->bits / SCANNED / MACHINE_PARTIALS, number = 0, term = kept->number;
+    while (loop->values.items[number].kind != VECTOR_SCAN || loop->values.items[number].slot != accumulator)
+        number++;
+    const struct scan scan = begin(machine, &loop->values.items[number]);
+    int result = step == 0 ? first_scanned(&scan, term, part)
+                           : combine(&scan, scanned(&scan, term, SCANNED_ALL, step - 1),
+                                     scanned(&scan, term, part, 0));
+    machine_into(machine, X86_VMOVAPS, scan.bits, kept->virtual_register, 0, result, 0);
+}
+
+/* So far and what it comes to there. */
+static int with_scanned(const struct scan *scan, int so_far, int term, int part, int step)
+{
+    scanned(scan, term, SCANNED_LANES, 0);
+    for (int k = 0; k < step; k++)
+        scanned(scan, term, SCANNED_ALL, k);
+    scanned(scan, term, part, 0);
+    return machine_normal(scan->machine, scan->value->dtype,
+                          combine(scan, so_far, scanned(scan, term, part, step)));
+}
+
+/* Whether somebody wants to know what the lanes become, and not only what they were. */
+static bool is_wanted(const struct scan *scan)
+{
+    const struct vector_loop *loop = scan->machine->loop;
+    int number = (int)(scan->value - loop->values.items);
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *value = &loop->values.items[k];
+        if (value->kind != VECTOR_BEFORE && (value->operands[0] == number || value->operands[1] == number ||
+                                             value->operands[2] == number || value->mask == number))
+            return true;
+    }
+    return false;
+}
+
+/* From one round of vectors to the next there is one operation. */
+static int scan_same(const struct scan *scan, int so_far, int term, int step, int *before)
+{
+    struct machine *machine = scan->machine;
+    bool is_round = machine->round > 1, is_last = !is_round || step == machine->round - 1;
+    int place = is_round ? step : 0,
+        result = is_wanted(scan) ? with_scanned(scan, so_far, term, SCANNED_LANES, place) : so_far;
+    if (has_before(machine->loop, scan->value->slot))
+        *before = with_scanned(scan, so_far, term, SCANNED_BEFORE, place);
+    if (is_last)
+        machine_put(machine, scan->value->type, so_far, with_scanned(scan, so_far, term, SCANNED_ALL, place),
+                    0);
+    return result;
+}
+
+int machine_scan(struct machine *machine, const struct vector_value *value, int term, int mask, int step,
+                 int *before)
 {
     akg_dtype dtype = value->dtype;
-    const struct vector_accumulator *row = &machine->loop->accumulators.items[value->slot];
-    struct scan scan = {machine,
-                        value,
-                        row,
-                        machine_bits(machine, value->type),
-                        vector_type_is_wide(value->type),
-                        machine_constant(machine, value->type, machine_identity(value->operation, dtype))};
+    const struct scan scan = begin(machine, value);
     int so_far = machine_keep(machine, KEPT_PARTIAL, value->type, value->slot, 0);
+    if (!mask && vector_scan_stays(machine->loop, value))
+        return scan_same(&scan, so_far, term, step, before);
     if (mask)
         term = machine_select(machine, value->type, mask, term, scan.identity);
-    if (row->is_quiet) /* nan is no better than anything */
+    if (scan.row->is_quiet) /* nan is no better than anything */
         term = combine(&scan, scan.identity, term);
-    int lanes = within_vector(&scan, term), all = last_of(&scan, lanes);
-    if (scan.bits == 256)
-        all = half(&scan, all, true);
+    int lanes = within_vector(&scan, term), all = last_of_all(&scan, lanes);
     int result = machine_normal(machine, dtype, combine(&scan, so_far, lanes));
     if (has_before(machine->loop, value->slot))
         *before = moved_on(&scan, result, so_far);

@@ -360,6 +360,9 @@ void machine_setup_kept(struct machine *machine, const struct machine_kept *kept
         machine_spread_constant(machine, kept->virtual_register, kept->type,
                                 kept->type == VECTOR_I64 ? kept->bits << 32 | kept->bits : kept->bits);
         break;
+    case KEPT_SCANNED:
+        machine_setup_scanned(machine, kept);
+        break;
     case KEPT_STEPS:
         setup_steps(machine, kept);
         break;

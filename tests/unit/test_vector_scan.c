@@ -17,17 +17,21 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { LENGTH = 70, ROUNDS = 150, INPUTS = 3, OUTPUTS = 3 };
+enum { LENGTH = 70, ROUNDS = 150, INPUTS = 3, OUTPUTS = 4 };
 
 static const char *const sums[] = {"%s + %s", "%s - %s", "%s + %s"};
 static const char *const extremes[] = {"min(%s, %s)", "max(%s, %s)"};
 static const char *const bits[] = {"%s & %s", "%s | %s", "%s ^ %s", "%s * %s", "min(%s, %s)", "%s + %s"};
-static const char *const terms[] = {"x[j]", "(x[j] + x[j + 1])", "abs(x[j])", "x[m[j]]",
-                                    "(x[j] if m[j] > 2 else x[j + 1])"};
+static const char *const terms[] = {
+    "x[j]", "(x[j] + x[j + 1])", "abs(x[j])", "x[m[j]]", "(x[j] if m[j] > 2 else x[j + 1])", "2", "s[1]"};
+static const char *const products[] = {"a * 2", "a * 0.5 * 4", "a * 0.5", "g * a * g"}; /* g: 0.5 */
 static const char *const conditions[] = {"m[j] > 2", "x[j] > x[j + 1]", "j % 3 == 1",
                                          "m[j] != 0 and x[j] == x[j]"};
 static const char *const loops[] = {"range(n + 1)", "range(n + 1)", "range(1, n + 1)", "range(0, n + 1, 2)",
                                     "range(n, -1, -1)"};
+/* Elements that a later iteration stores to. */
+static const char *const ahead[] = {"            w[n, j] = max(w[n, j + 1], a)\n",
+                                    "            w[n, j] = w[n, j + 1]\n"};
 static const char *const seconds[] = {"x[j]", "a", "a", "before"};
 
 static uint64_t state = 20;
@@ -73,21 +77,27 @@ static void write_change(char *text, size_t size, enum kind kind, const char *na
 }
 
 /* `is_half`: sums of sums are not exact then. */
-static void write_program(char *text, size_t size, enum kind kind, bool is_half)
+static void write_program(char *text, size_t size, enum kind kind, bool is_real, bool is_half)
 {
     char first[200], second[200];
-    write_change(first, sizeof first, kind, "a", PICK(terms));
+    if (kind == SUMS && is_real && !is_half && random_below(4) == 0)
+        snprintf(first, sizeof first, "            a = %s\n", PICK(products));
+    else
+        write_change(first, sizeof first, kind, "a", PICK(terms));
     write_change(second, sizeof second, kind, "b", PICK(seconds));
     bool has_second = random_below(3) == 0 && !is_half, is_early = random_below(3) == 0;
     snprintf(text, size,
-             "def k(x, m, s):\n    y = output_tensor((%d, %d), x.dtype)\n"
+             "def k(x, m, s, g=0.5):\n    y = output_tensor((%d, %d), x.dtype)\n"
              "    z = output_tensor((%d, %d), x.dtype)\n    last = output_tensor((%d,), x.dtype)\n"
-             "    for n in range(%d):\n        a = s[0]\n        b = s[0]\n        for j in %s:\n"
-             "            before = a\n%s%s%s            z[n, j] = %s\n%s        last[n] = a\n"
-             "    return y, z, last\n",
-             LENGTH, LENGTH, LENGTH, LENGTH, LENGTH, LENGTH, PICK(loops),
+             "    w = output_tensor((%d, %d), x.dtype)\n"
+             "    for n in range(%d):\n        a = s[0]\n        b = s[0]\n"
+             "        for j in range(%d):\n            w[n, j] = x[j]\n        for j in %s:\n"
+             "            before = a\n%s%s%s            z[n, j] = %s\n%s%s        last[n] = a\n"
+             "    return y, z, last, w\n",
+             LENGTH, LENGTH, LENGTH, LENGTH, LENGTH, LENGTH, LENGTH + 1, LENGTH, LENGTH + 1, PICK(loops),
              is_early ? "            y[n, j] = before\n" : "", first, has_second ? second : "",
-             has_second ? "b" : "x[j]", is_early ? "" : "            y[n, j] = a\n");
+             has_second ? "b" : "x[j]", is_early ? "" : "            y[n, j] = a\n",
+             random_below(3) ? "" : PICK(ahead));
 }
 
 /* Sums of these, and sums of such sums, are exact in all dtypes but the smallest, where all wraps. */
@@ -109,10 +119,10 @@ static akg_tensor *tensor_of(akg_dtype dtype, int64_t count, enum kind kind)
 static void check_same(const akg_tensor *a, const akg_tensor *b, bool signs, const char *program)
 {
     int rank = (int)akg_tensor_rank(a);
-    int64_t place[2] = {0, 0};
-    for (int64_t k = 0; k < (rank == 2 ? LENGTH * LENGTH : LENGTH); k++) {
-        place[0] = rank == 2 ? k / LENGTH : k;
-        place[1] = k % LENGTH;
+    int64_t place[2] = {0, 0}, columns = rank == 2 ? akg_tensor_shape(a)[1] : 1;
+    for (int64_t k = 0; k < LENGTH * columns; k++) {
+        place[0] = k / columns;
+        place[1] = k % columns;
         double x = akg_tensor_get(a, place), y = akg_tensor_get(b, place);
         bool same = (isnan(x) && isnan(y)) || (x == y && (!signs || signbit(x) == signbit(y)));
         if (!CHECK(same)) {
@@ -143,9 +153,9 @@ static void check_round(void)
     akg_dtype dtype = PICK(dtypes);
     enum kind kind = dtype_is_float(dtype) ? (enum kind)random_below(2) : (enum kind)random_below(3);
     akg_tensor *inputs[INPUTS] = {tensor_of(dtype, LENGTH + 1, kind), tensor_of(AKG_UINT8, LENGTH + 1, SUMS),
-                                  tensor_of(dtype, 1, kind)};
+                                  tensor_of(dtype, 2, kind)};
     akg_tensor *expected[OUTPUTS] = {NULL};
-    write_program(program, sizeof program, kind, dtype_is_half(dtype));
+    write_program(program, sizeof program, kind, dtype_is_float(dtype), dtype_is_half(dtype));
     if (CHECK(inputs[0] && inputs[1] && inputs[2]) &&
         CHECK(api_run(program, &options, inputs, INPUTS, NULL, expected))) {
         check_target(program, inputs, expected, kind, x86_cpu_target());
