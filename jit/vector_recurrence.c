@@ -14,8 +14,9 @@
  * those of the program in another order, so strict code has its own, and it keeps out of where the order is
  * the purpose: of what mentions the scalar twice (compensated sums: `(t - s) - y` with `t = s + y`) or has
  * two numbers among its terms (rounding by adding a large one and taking it off again). Numbers that scale
- * are taken into sums only where they make nothing larger, and values that scale are not multiplied by each
- * other, so no product overflows or vanishes that did not; a sum of terms may, as in any other order.
+ * are taken into sums only where they make nothing more than a few times larger, as the sum of a few terms
+ * may be, and values that scale are not multiplied by each other, so no product overflows or vanishes that
+ * did not; a sum of terms may, as in any other order.
  */
 #include "vector_build.h"
 
@@ -130,19 +131,22 @@ static double scale_of(const struct vector_value *value, const struct vector_val
 /* Whether the chain is longer than the one operation that it would become, and may become it. */
 static bool may_shorten(const struct vector_loop *loop, const struct chain *chain)
 {
+    enum { LARGER = 4 };
     bool sums = false;
     int numbers = 0, scales = 0;
-    double factor = 1;
+    double factor = 1, most = 0; /* of what is added, by how much it is scaled behind that */
     for (int k = 0; k < chain->count; k++) {
         const struct vector_value *value = &loop->values.items[chain->steps[k]];
         const struct vector_value *other = other_of(loop, chain, k);
         if (value->operation == OP_ADD || value->operation == OP_SUB) {
             numbers += other->kind == VECTOR_CONSTANT || other->kind == VECTOR_SCALAR;
             sums = true;
+            most = most > 1 ? most : 1;
         } else if (value->operation != OP_NEG) {
             double scale = scale_of(value, other);
-            bool shrinks = scale != 0 && fabs(scale) <= 1;
-            if ((sums && !shrinks) || (value->operation == OP_TRUEDIV && !shrinks))
+            most *= fabs(scale);
+            if ((sums && (scale == 0 || most > LARGER)) ||
+                (value->operation == OP_TRUEDIV && !(scale != 0 && fabs(scale) <= 1)))
                 return false;
             scales += scale == 0;
             factor *= scale != 0 ? scale : 1;
