@@ -7,8 +7,9 @@
  *     for n = a + (b - a) // 100 * 100 to b: y[n] = ...
  *
  * Consumes innermost loops upwards that hand on no scalars, and of whose dependences each has the same
- * distance in all iterations; produces loops of independent iterations. Where the call tells the distance, by
- * which the only store and the loads of its tensor differ, it is asked, and the loop stays beside them.
+ * distance in all iterations; produces loops of independent iterations. Where the distance, by which the only
+ * store and the loads of its tensor differ, is known before the loop alone (an attribute, the weight that a
+ * loop around has loaded), it is asked, and the loop stays beside them.
  * Distances of less than some vectors stay: what a piece costs besides, they do not win.
  */
 #include "pass.h"
@@ -57,12 +58,14 @@ static int64_t distance_of(const struct dependences *dependences, const struct i
                : 0;
 }
 
-/* ---- what the call tells --------------------------------------------------------------------------- */
+/* ---- what is known before the loop
+ * --------------------------------------------------------------------------- */
 
 struct echo {
-    const struct ir_stmt *loop;
-    struct ir_stmt *store;       /* the only one */
-    struct pass_affine distance; /* from what is loaded to what is stored, if it has terms */
+    struct pass *pass;
+    struct ir_stmt *loop, *store; /* the only one */
+    struct ir_expr *distance;     /* from what is loaded to what is stored; NULL: none yet */
+    bool is_narrow;               /* it is right where the variable is below 2^31, and not below 0 */
     bool refused;
 };
 
@@ -75,62 +78,105 @@ static bool note_store(struct ir_stmt *stmt, void *context)
     return !echo->refused;
 }
 
-static bool is_of_call(const struct pass_affine *affine)
+static bool is_declared_elsewhere(struct ir_stmt *stmt, void *symbol)
 {
-    for (int k = 0; k < affine->count; k++)
-        if (affine->terms[k].symbol->kind != IR_SYMBOL_DIM &&
-            affine->terms[k].symbol->kind != IR_SYMBOL_ATTRIBUTE)
-            return false;
-    return affine->count > 0;
+    return (stmt->kind != IR_LET && stmt->kind != IR_VARIABLE) || stmt->symbol != symbol;
+}
+
+static bool stays_there(struct ir_expr *expr, void *context)
+{
+    const struct echo *echo = context;
+    return expr->kind == IR_LOAD ? expr->access.buffer != echo->store->access.buffer
+           : expr->kind == IR_SYMBOL
+               ? expr->symbol != echo->loop->symbol &&
+                     ir_block_walk(echo->loop->body, is_declared_elsewhere, expr->symbol)
+               : true;
+}
+
+/* Whether it is the same all through the loop. */
+static bool stays(struct echo *echo, struct ir_expr *expr)
+{
+    return !pass_expr_may_stop(expr) && ir_expr_walk(expr, stays_there, echo);
+}
+
+static struct ir_expr *without_cast(struct ir_expr *expr)
+{
+    return expr->kind == IR_OPERATION && expr->operation == OP_CAST ? expr->operands[0] : expr;
+}
+
+/* `from` is `to` less something, perhaps in integers of 32 bits; NULL: it is not. */
+static struct ir_expr *taken_off(struct echo *echo, const struct ir_expr *to, struct ir_expr *from)
+{
+    struct ir_expr *inner = without_cast(from);
+    bool is_narrow = inner != from;
+    if (inner->kind != IR_OPERATION || inner->operation != OP_SUB ||
+        (is_narrow && inner->dtype != AKG_INT32) ||
+        !ir_expr_equal(is_narrow ? without_cast(inner->operands[0]) : inner->operands[0], to) ||
+        !stays(echo, inner->operands[1]))
+        return NULL;
+    echo->is_narrow |= is_narrow;
+    struct ir_expr *distance = pass_copy(echo->pass, inner->operands[1]);
+    return is_narrow ? ir_cast(echo->pass->kernel, AKG_INT64, distance) : distance;
+}
+
+/* How far behind `to`, which moves with the loop, `from` is; NULL: it is not always as far. */
+static struct ir_expr *difference_of(struct echo *echo, const struct ir_expr *to, struct ir_expr *from)
+{
+    struct pass_affine difference, other;
+    if (!pass_affine_of(to, &difference) || pass_affine_coefficient(&difference, echo->loop->symbol) != 1)
+        return NULL;
+    if (pass_affine_of(from, &other) && pass_affine_add(&difference, -1, &other)) {
+        struct ir_expr *sum = pass_sum(echo->pass, &difference);
+        if (stays(echo, sum))
+            return sum;
+    }
+    return taken_off(echo, to, from);
 }
 
 /* How far behind the store the load is along the axis of the loop; along the others they are the same. */
-static bool find_distance(const struct echo *echo, const struct ir_access *load, struct pass_affine *distance)
+static struct ir_expr *find_distance(struct echo *echo, const struct ir_access *load)
 {
     const struct ir_access *store = &echo->store->access;
-    int moving = 0;
+    struct ir_expr *distance = NULL;
 
     for (int axis = 0; axis < store->buffer->rank; axis++) {
-        struct pass_affine to, from;
-        if (!pass_affine_of(store->indices[axis], &to) || !pass_affine_of(load->indices[axis], &from))
-            return false;
-        int64_t step = pass_affine_coefficient(&to, echo->loop->symbol);
-        if (!pass_affine_add(&to, -1, &from))
-            return false;
-        moving += step != 0;
-        if (step)
-            *distance = to;
-        if (step < 0 || step > 1 || (!step && (to.count || to.constant)))
-            return false;
+        struct ir_expr *to = store->indices[axis], *from = load->indices[axis];
+        if (ir_expr_equal(to, from) && !pass_mentions(to, echo->loop->symbol))
+            continue;
+        struct ir_expr *difference = distance ? NULL : difference_of(echo, to, from);
+        if (!difference)
+            return NULL;
+        distance = difference;
     }
-    return moving == 1 && is_of_call(distance);
+    return distance;
 }
 
 static bool note_load(struct ir_expr *expr, void *context)
 {
     struct echo *echo = context;
-    struct pass_affine distance = {.count = 0}, difference;
 
-    if (expr->kind != IR_LOAD || expr->access.buffer != echo->store->access.buffer)
+    if (expr->kind != IR_LOAD || expr->access.buffer != echo->store->access.buffer ||
+        pass_compare(&expr->access, &echo->store->access) == PASS_SAME)
         return true;
-    echo->refused |= !find_distance(echo, &expr->access, &distance);
-    difference = distance;
-    if (!echo->refused && echo->distance.count)
-        echo->refused |=
-            !pass_affine_add(&difference, -1, &echo->distance) || difference.count || difference.constant;
+    struct ir_expr *distance = find_distance(echo, &expr->access);
+    echo->refused |= !distance || distance->kind == IR_INTEGER ||
+                     (echo->distance && !ir_expr_equal(distance, echo->distance));
     echo->distance = distance;
     return !echo->refused;
 }
 
-/* The distance as an expression, which may be of any sign; NULL: it is none. */
-static struct ir_expr *told_distance(struct pass *pass, const struct ir_stmt *loop)
+static bool is_no_load(struct ir_expr *expr, void *context)
 {
-    struct echo echo = {.loop = loop};
+    (void)context;
+    return expr->kind != IR_LOAD;
+}
 
-    if (!ir_block_walk(loop->body, note_store, &echo) || !echo.store ||
-        !ir_block_expressions(loop->body, note_load, &echo) || !echo.distance.count)
-        return NULL;
-    return pass_sum(pass, &echo.distance);
+/* Finds the distance, which may be of any sign, as an expression; false: there is none. */
+static bool find_echo(struct echo *echo)
+{
+    struct ir_stmt *body = echo->loop->body;
+    return ir_block_walk(body, note_store, echo) && echo->store &&
+           ir_block_expressions(body, note_load, echo) && echo->distance;
 }
 
 /* ---- pieces ------------------------------------------------------------------------------------------ */
@@ -178,17 +224,59 @@ static struct ir_stmt *make_pieces(struct pass *pass, struct ir_stmt *loop, cons
     return let;
 }
 
-/* Beside the loop, where the call tells a distance that is worth it. */
-static struct ir_stmt *make_choice(struct pass *pass, struct ir_stmt *loop, struct ir_expr *distance)
+/* The distance, which is 0 where there is no iteration: what it loads need not be there then. */
+static struct ir_stmt *name_distance(struct echo *echo)
 {
+    struct pass *pass = echo->pass;
+    struct ir_stmt *loop = echo->loop;
+    struct ir_expr *distance = echo->distance;
+    if (!ir_expr_walk(distance, is_no_load, NULL)) {
+        struct ir_expr *runs = apply(pass, OP_LT, pass_copy(pass, loop->low), pass_copy(pass, loop->high));
+        distance = ir_operation(pass->kernel, OP_SELECT, runs, distance, number(pass, 0));
+    }
+    return pass_declare(pass, IR_SYMBOL_LET, "distance", distance, loop->span);
+}
+
+/* A load that is so far behind the store is told so, in integers of 64 bits. */
+static bool tell_distance(struct ir_expr *expr, void *context)
+{
+    struct echo *echo = context;
+    struct ir_kernel *kernel = echo->pass->kernel;
+    const struct ir_access *store = &echo->store->access;
+
+    if (expr->kind != IR_LOAD || expr->access.buffer != store->buffer ||
+        pass_compare(&expr->access, store) == PASS_SAME)
+        return true;
+    for (int axis = 0; axis < store->buffer->rank; axis++)
+        if (!ir_expr_equal(store->indices[axis], expr->access.indices[axis]))
+            expr->access.indices[axis] =
+                ir_operation(kernel, OP_SUB, pass_copy(echo->pass, store->indices[axis]),
+                             pass_copy(echo->pass, echo->distance), NULL);
+    return true;
+}
+
+/* Beside the loop, where the distance turns out to be worth it. */
+static struct ir_stmt *make_choice(struct echo *echo)
+{
+    struct pass *pass = echo->pass;
+    struct ir_stmt *loop = echo->loop, *let = name_distance(echo);
     struct ir_stmt *choice = ir_stmt_new(pass->kernel, IR_IF, loop->span);
     struct ir_stmt *cut = pass_new_loop(pass, loop, pass_copy_block(pass, loop->body));
-
-    pass_set_value(choice, apply(pass, OP_AND, apply(pass, OP_GE, distance, number(pass, LEAST)),
-                                 apply(pass, OP_LE, pass_copy(pass, distance), number(pass, LARGEST))));
+    struct ir_expr *distance = ir_symbol_use(pass->kernel, let->symbol);
+    struct echo copied = {.pass = pass, .loop = cut, .distance = distance};
+    ir_block_walk(cut->body, note_store, &copied);
+    ir_block_expressions(cut->body, tell_distance, &copied);
+    struct ir_expr *is_worth = apply(pass, OP_AND, apply(pass, OP_GE, distance, number(pass, LEAST)),
+                                     apply(pass, OP_LE, pass_copy(pass, distance), number(pass, LARGEST)));
+    if (echo->is_narrow)
+        is_worth = apply(pass, OP_AND, is_worth,
+                         apply(pass, OP_AND, apply(pass, OP_GE, pass_copy(pass, loop->low), number(pass, 0)),
+                               apply(pass, OP_LE, pass_copy(pass, loop->high), number(pass, INT32_MAX))));
+    pass_set_value(choice, is_worth);
     choice->body = make_pieces(pass, cut, distance);
     choice->otherwise = loop;
-    return choice;
+    let->next = choice;
+    return let;
 }
 
 /* What takes the loop's place; NULL: nothing. */
@@ -196,14 +284,14 @@ static struct ir_stmt *cut_loop(struct pass *pass, struct ir_stmt *loop)
 {
     struct ir_stmt *next = loop->next, *made = NULL, *end;
     const struct dependences *dependences = may_be_cut(loop) ? pass_dependences(pass, loop) : NULL;
-    struct ir_expr *told = NULL;
+    struct echo echo = {.pass = pass, .loop = loop};
     int64_t distance = dependences ? distance_of(dependences, loop) : 0;
 
     loop->next = NULL;
     if (distance)
         made = make_pieces(pass, loop, number(pass, distance));
-    else if (dependences && (told = told_distance(pass, loop)))
-        made = make_choice(pass, loop, told);
+    else if (dependences && find_echo(&echo))
+        made = make_choice(&echo);
     loop->next = made ? NULL : next;
     for (end = made; end && end->next;)
         end = end->next;
