@@ -494,6 +494,17 @@ static void hand_on(const struct slim_body *body, const struct vector_value *val
 
 /* ---- sums ---------------------------------------------------------------------------------------------- */
 
+/* To the partial result, which is half a vector where the loop has others of 64 bits. */
+static void add_up(const struct slim_body *body, const struct vector_value *value, int partial, int a)
+{
+    struct machine *machine = body->machine;
+    int bits = machine_bits(machine, value->type);
+    enum x86_form form = value->type == VECTOR_I64 ? X86_VPADDQ : X86_VPADDD;
+    if (bits < body->bits)
+        a = machine_rvm(machine, form, bits, a, machine_upper_half(machine, a, body->bits, false));
+    machine_put(machine, value->type, partial, machine_rvm(machine, form, bits, partial, a), 0);
+}
+
 /* Neighbours have been added up: numbers of 32 bits with a sign into lanes of 32 or 64 bits. */
 static void add_dwords(const struct slim_body *body, const struct vector_value *value, int partial, int a)
 {
@@ -503,8 +514,7 @@ static void add_dwords(const struct slim_body *body, const struct vector_value *
         a = slim_apply(body, X86_VPADDQ, machine_rm(machine, X86_VPMOVSXDQ, body->bits, a),
                        machine_rm(machine, X86_VPMOVSXDQ, body->bits, high));
     }
-    enum x86_form form = value->type == VECTOR_I64 ? X86_VPADDQ : X86_VPADDD;
-    machine_put(machine, value->type, partial, slim_apply(body, form, partial, a), 0);
+    add_up(body, value, partial, a);
 }
 
 /* Of bytes eight at a time, which fill 64 bits as they are; else two, without a sign by halves of 32 bits. */
@@ -533,8 +543,7 @@ static void accumulate_sum(const struct slim_body *body, const struct vector_val
         a = slim_where(body, mask, a);
     a = sum_of_neighbours(body, a, is_signed);
     if (is_byte(body) && !is_signed)
-        machine_put(machine, value->type, partial,
-                    slim_apply(body, value->type == VECTOR_I64 ? X86_VPADDQ : X86_VPADDD, partial, a), 0);
+        add_up(body, value, partial, a);
     else
         add_dwords(body, value, partial, a);
 }

@@ -323,20 +323,16 @@ static void reduction(struct generator *g)
     text_string(&g->text, ")\n}\nmost[0] = m\n");
 }
 
-/* In more bits than the lanes have, of some iterations perhaps. */
-static void total(struct generator *g)
+/* One more term, of some iterations perhaps. */
+static void add_up(struct generator *g, char sum, const char *name)
 {
-    static const akg_dtype sums[] = {AKG_INT32, AKG_UINT32, AKG_INT64, AKG_UINT64};
-    const char *name = akg_dtype_name(sums[draw(g, 4)]);
     bool is_masked = draw(g, 2);
-    g->variable = 'l';
-    text_format(&g->text, "var t: %s = 5:%s\nfor l = 2 to (N + 2) step 1 {\n", name, name);
     if (is_masked) {
         text_string(&g->text, "if ");
         expression(g, AKG_BOOL, 1);
         text_string(&g->text, " {\n");
     }
-    text_format(&g->text, "t = (t + ");
+    text_format(&g->text, "%c = (%c + ", sum, sum);
     if (draw(g, 4)) {
         text_format(&g->text, "%s(", name);
         expression(g, draw(g, 3) ? some_dtype(g) : AKG_BOOL, 2);
@@ -344,7 +340,22 @@ static void total(struct generator *g)
     } else {
         text_format(&g->text, "%u:%s", draw(g, 3), name);
     }
-    text_format(&g->text, ")\n%s}\ntotal[0] = int64(t)\n", is_masked ? "}\n" : "");
+    text_format(&g->text, ")\n%s", is_masked ? "}\n" : "");
+}
+
+/* One sum or two, in more bits than the lanes have, each in as many as it likes. */
+static void total(struct generator *g)
+{
+    static const akg_dtype sums[] = {AKG_INT32, AKG_UINT32, AKG_INT64, AKG_UINT64};
+    const char *first = akg_dtype_name(sums[draw(g, 4)]), *second = akg_dtype_name(sums[draw(g, 4)]);
+    bool has_second = draw(g, 3) == 0;
+    g->variable = 'l';
+    text_format(&g->text, "var t: %s = 5:%s\nvar u: %s = 7:%s\nfor l = 2 to (N + 2) step 1 {\n", first, first,
+                second, second);
+    add_up(g, 't', first);
+    if (has_second)
+        add_up(g, 'u', second);
+    text_string(&g->text, "}\ntotal[0] = int64(t)\ntotal[1] = int64(u)\n");
 }
 
 /* All elements that an iteration steps over. */
@@ -379,7 +390,7 @@ static void kernel_text(struct generator *g)
         text_format(&g->text, rows ? " output y%d: %s[3, %d] clear\n" : " output y%d: %s[%d] clear\n", k,
                     akg_dtype_name(g->outputs[k]), ELEMENTS);
     text_format(&g->text, " output most: %s[1] clear\n", akg_dtype_name(g->dtypes[0]));
-    text_string(&g->text, " output total: int64[1] clear\n");
+    text_string(&g->text, " output total: int64[2] clear\n");
     text_format(&g->text, " output apart: %s[%d] clear\n", akg_dtype_name(g->outputs[0]),
                 MOST_STEP * (LONGEST + MARGIN));
     text_string(&g->text, " parameters shape, x0, w0, x1, w1, x2, w2, t0, t1\n"
