@@ -265,6 +265,15 @@ static bool elaborate_shares_shape(struct elaborator *e, struct ir_buffer *buffe
     return true;
 }
 
+/* The axis has one element in all calls: passes put the number there (jit/pass_ones.c). */
+static void elaborate_note_one(const struct ir_buffer *buffer, int axis)
+{
+    const struct ir_expr *extent = buffer->shape[axis];
+    if (extent && extent->kind == IR_SYMBOL && extent->symbol->buffer == buffer &&
+        extent->symbol->axis == axis)
+        extent->symbol->is_one = true;
+}
+
 static struct value elaborate_tensor_parameter(struct elaborator *e, int index, const char *name,
                                                const struct dsl_argument *argument)
 {
@@ -296,14 +305,13 @@ static struct value elaborate_tensor_parameter(struct elaborator *e, int index, 
     else if (elaborate_shares_shape(e, buffer))
         return (struct value){.kind = VALUE_TENSOR, .buffer = buffer};
     for (int k = 0; k < buffer->rank && !e->calls; k++) {
-        bool unit = argument->units_known && argument->units >> k & 1;
-        int64_t known = unit ? 1 : argument->shape ? argument->shape[k] : -1;
+        int64_t known = argument->shape ? argument->shape[k] : -1;
         if (shape)
             buffer->shape[k] = elaborate_annotated_dim(e, shape->items[k], buffer, index, k, known);
         else
             buffer->shape[k] = elaborate_new_dim(e, buffer, index, k, known);
-        if (!buffer->shape[k] && unit)
-            buffer->shape[k] = ir_integer(e->kernel, AKG_INT64, 1);
+        if (argument->units_known && argument->units >> k & 1)
+            elaborate_note_one(buffer, k);
     }
     return (struct value){.kind = VALUE_TENSOR, .buffer = buffer};
 }

@@ -16,6 +16,44 @@ struct view {
     struct value number;
 };
 
+/* What the extent comes to, where all dims in it are 1; false: it is not known. */
+static bool broadcast_known(const struct ir_expr *extent, int64_t *known)
+{
+    int64_t a, b;
+    if (extent->kind == IR_INTEGER || extent->kind == IR_SYMBOL) {
+        *known = extent->kind == IR_INTEGER ? extent->integer : 1;
+        return extent->kind == IR_INTEGER || extent->symbol->is_one;
+    }
+    if (extent->kind != IR_OPERATION || extent->dtype != AKG_INT64 || extent->count != 2 ||
+        !broadcast_known(extent->operands[0], &a) || !broadcast_known(extent->operands[1], &b))
+        return false;
+    switch (extent->operation) {
+    case OP_ADD:
+        return !__builtin_add_overflow(a, b, known);
+    case OP_SUB:
+        return !__builtin_sub_overflow(a, b, known);
+    case OP_MUL:
+        return !__builtin_mul_overflow(a, b, known);
+    case OP_FLOORDIV:
+        *known = a >= 0 && b > 0 ? a / b : -1;
+        return a >= 0 && b > 0;
+    case OP_MIN:
+        *known = a < b ? a : b;
+        return true;
+    case OP_MAX:
+        *known = a > b ? a : b;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool broadcast_is_one(const struct ir_expr *extent)
+{
+    int64_t known;
+    return broadcast_known(extent, &known) && known == 1;
+}
+
 struct value elaborate_load_view(struct elaborator *e, struct ir_buffer *buffer, struct ir_expr **indices,
                                  struct span span)
 {
@@ -29,7 +67,7 @@ struct value elaborate_load_view(struct elaborator *e, struct ir_buffer *buffer,
     own = arena_array(e->arena, struct ir_expr *, view->source->rank + 1);
     for (int k = 0; k < view->source->rank; k++) {
         const struct ir_expr *extent = view->source->shape[k];
-        bool repeated = extent->kind == IR_INTEGER && extent->integer == 1;
+        bool repeated = broadcast_is_one(extent);
         own[k] =
             repeated ? ir_integer(e->kernel, AKG_INT64, 0) : indices[k + buffer->rank - view->source->rank];
     }
@@ -52,11 +90,6 @@ static struct value *broadcast_operand(const struct broadcast *b, int index)
     struct value *value = &b->slots[parameter->binding->slot].value;
     return value->kind == VALUE_TENSOR || (value_is_number(value) && parameter->used_as_tensor) ? value
                                                                                                 : NULL;
-}
-
-static bool broadcast_is_one(const struct ir_expr *extent)
-{
-    return extent->kind == IR_INTEGER && extent->integer == 1;
 }
 
 /* Two extents, neither known to be 1, of the same axis. */

@@ -585,9 +585,10 @@ static void elaborate_assert(struct elaborator *e, const struct ast_stmt *stmt)
                         "help: the message of an assert is a string");
     if (!condition)
         return;
-    if (condition->kind == IR_INTEGER) {
-        if (!condition->integer && !e->general && e->conditions == 0)
-            elaborate_error(e, MSG_ASSERT_FALSE, stmt->span, message), e->frame->done = true;
+    if (condition->kind == IR_INTEGER && (condition->integer || e->general))
+        return;
+    if (condition->kind == IR_INTEGER && e->loops == 0 && e->conditions == 0) {
+        elaborate_error(e, MSG_ASSERT_FALSE, stmt->span, message), e->frame->done = true;
         return;
     }
     if (e->loops == 0 && e->conditions == 0 && expr_is_invariant(condition)) {

@@ -97,6 +97,7 @@ struct ir_symbol {
     struct ir_known known;    /* ATTRIBUTE of int64: what holds in all calls that the kernel is for */
     struct ir_buffer *buffer; /* DIM: the input it is read from */
     int axis;                 /* DIM: and the axis of it */
+    bool is_one;              /* DIM: that axis has one element in all calls that the kernel is for */
     struct ir_expr *value;    /* LET: its value, for analyses */
     struct span span;
     int slot;   /* its place among the kernel's scalars at run time (sites_number) */

@@ -304,6 +304,19 @@ static void print_order(struct text *out, const struct ir_buffer *buffer)
     }
 }
 
+/* `N = 1`: a dim that is 1 in all calls, where it belongs. */
+static void print_extents(struct text *out, const struct ir_buffer *buffer)
+{
+    for (int k = 0; k < buffer->rank; k++) {
+        const struct ir_expr *extent = ir_buffer_extents(buffer)[k];
+        bool is_one = extent->kind == IR_SYMBOL && extent->symbol->is_one &&
+                      extent->symbol->buffer == buffer && extent->symbol->axis == k;
+        text_string(out, k ? ", " : "");
+        ir_print_expr(out, extent);
+        text_string(out, is_one ? " = 1" : "");
+    }
+}
+
 static void print_buffer(struct text *out, const struct ir_buffer *buffer)
 {
     static const char *const roles[] = {
@@ -312,7 +325,7 @@ static void print_buffer(struct text *out, const struct ir_buffer *buffer)
     text_format(out, "  %s ", roles[buffer->role]);
     print_name(out, buffer->name);
     text_format(out, ": %s[", akg_dtype_name(buffer->dtype));
-    print_list(out, ir_buffer_extents(buffer), buffer->rank);
+    print_extents(out, buffer);
     text_string(out, buffer->contiguous ? "]" : "] strided");
     print_order(out, buffer);
     if (buffer->clear)

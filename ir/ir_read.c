@@ -238,7 +238,19 @@ static void bind_dim(struct ir_buffer *buffer, int axis)
     }
 }
 
-/* "[M, K]"; returns how many there are. */
+/* "= 1" behind a dim: it is that in all calls. */
+static void read_one(struct ir_reader *reader, const struct ir_expr *extent)
+{
+    bool is_dim = extent && extent->kind == IR_SYMBOL && extent->symbol->kind == IR_SYMBOL_DIM;
+    if (reader->failed || !ir_reader_accept(reader, "="))
+        return;
+    if ((!is_dim || ir_reader_small(reader) != 1) && !reader->failed)
+        ir_reader_expected(reader, "a dim that is 1");
+    else if (is_dim)
+        extent->symbol->is_one = true;
+}
+
+/* "[M, K = 1]"; returns how many there are. */
 static int read_extents(struct ir_reader *reader, struct ir_expr **shape)
 {
     int rank = 0;
@@ -247,7 +259,8 @@ static int read_extents(struct ir_reader *reader, struct ir_expr **shape)
     while (!reader->failed && !ir_reader_at(reader, "]") && rank < AKG_MAX_RANK) {
         if (rank)
             ir_reader_expect(reader, ",");
-        shape[rank++] = ir_read_expr(reader);
+        shape[rank] = ir_read_expr(reader);
+        read_one(reader, shape[rank++]);
     }
     ir_reader_expect(reader, "]");
     return rank;

@@ -126,16 +126,16 @@ static struct ir_kernel *instance_in_c(struct instance_making *making, const enu
 
 static struct ir_kernel *instance_as_written(struct instance_making *making)
 {
-    static const enum pass_id order[] = {PASS_restride, PASS_simplify, PASS_enclose, PASS_scalars,
-                                         PASS_reductions};
+    static const enum pass_id order[] = {PASS_ones,    PASS_restride, PASS_simplify,
+                                         PASS_enclose, PASS_scalars,  PASS_reductions};
     return instance_in_c(making, order, sizeof order / sizeof *order);
 }
 
 /* Likewise, with indices tested before the loops. NULL also where that is the same. */
 static struct ir_kernel *instance_vouched(struct instance_making *making, const struct ir_kernel *written)
 {
-    static const enum pass_id order[] = {PASS_restride, PASS_simplify,  PASS_enclose,   PASS_scalars,
-                                         PASS_choose,   PASS_vouch_all, PASS_reductions};
+    static const enum pass_id order[] = {PASS_ones,    PASS_restride, PASS_simplify,  PASS_enclose,
+                                         PASS_scalars, PASS_choose,   PASS_vouch_all, PASS_reductions};
     if (!written || making->request->trust_indices || !pass_block_may_stop(written->body))
         return NULL;
     struct ir_kernel *kernel = instance_in_c(making, order, sizeof order / sizeof *order);

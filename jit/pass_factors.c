@@ -6,7 +6,7 @@
  * A quotient by what stays the same in the innermost loop is a product with its reciprocal, which is off by
  * one more unit. What hangs on the row of a sum, on the column and on neither is sorted into one factor of
  * rows and one of columns: nests of vectors and packed copies (pass_tile.c) have each of them but once. In
- * what is multiplied up, `s = s * g * g`, factors that stay the same become one. Products of integers wrap,
+ * what is multiplied up, `s = s * 1.01 * 1.01`, numbers become one. Products of integers wrap,
  * so that any order of theirs is as good as another.
  *
  * Consumes sums in a scalar or in place, of float32, float64 and integers. Nothing that may stop moves.
@@ -303,39 +303,42 @@ static bool adds_up(const struct factors *factors, const struct ir_stmt *store)
  */
 
 struct powers {
-    struct ir_expr *own, *same, *other; /* the scalar, what stays in the innermost loop, what does not */
-    int count;                          /* of factors that stay */
+    struct ir_expr *others; /* all but the numbers, in their order */
+    double number;
+    int count; /* of numbers */
+    bool is_large;
 };
 
-static void find_powers(struct factors *factors, const struct ir_stmt *stmt, struct ir_expr *expr,
-                        struct powers *powers)
+static void find_powers(struct factors *factors, struct ir_expr *expr, struct powers *powers)
 {
     if (expr->kind == IR_OPERATION && expr->operation == OP_MUL) {
-        find_powers(factors, stmt, expr->operands[0], powers);
-        find_powers(factors, stmt, expr->operands[1], powers);
-        return;
+        find_powers(factors, expr->operands[0], powers);
+        find_powers(factors, expr->operands[1], powers);
+    } else if (expr->kind == IR_REAL) {
+        powers->is_large |= !(fabs(expr->real) >= 0x1p-8 && fabs(expr->real) <= 0x1p8);
+        powers->number *= expr->real;
+        powers->count++;
+    } else {
+        powers->others = powers->others ? product(factors, powers->others, expr) : expr;
     }
-    bool is_own = is_sum_of(stmt, expr), is_same = !is_own && stays(factors, expr);
-    struct ir_expr **part = is_own ? &powers->own : is_same ? &powers->same : &powers->other;
-    *part = *part ? product(factors, *part, expr) : expr;
-    powers->count += is_same;
 }
 
-/* `s = s * g * g` becomes `s = s * (g * g)`, so that each iteration waits for one product. */
+/* `s = s * 1.01 * 1.01` becomes `s = s * 1.0201`, so that each iteration waits for one product. Numbers
+ * alone: the product of others may be infinite where what is handed on is 0. */
 static void visit_product(struct factors *factors, struct ir_stmt *stmt)
 {
+    enum { MOST = 8 };
     struct uses uses = {.stmt = stmt};
-    struct powers powers = {.count = 0};
+    struct powers powers = {.number = 1};
+    akg_dtype dtype = stmt->value->dtype;
     if (stmt->value->kind != IR_OPERATION || stmt->value->operation != OP_MUL)
         return;
     ir_expr_walk(stmt->value, count_use, &uses);
-    if (uses.count != 1)
+    find_powers(factors, stmt->value, &powers);
+    if (!uses.count || powers.count < 2 || powers.count > MOST || powers.is_large)
         return;
-    find_powers(factors, stmt, stmt->value, &powers);
-    if (!powers.own || powers.count < 2)
-        return;
-    struct ir_expr *value = product(factors, powers.own, powers.same);
-    pass_set_value(stmt, powers.other ? product(factors, value, powers.other) : value);
+    double number = dtype == AKG_FLOAT32 ? (double)(float)powers.number : powers.number;
+    pass_set_value(stmt, product(factors, powers.others, ir_real(factors->pass->kernel, dtype, number)));
     factors->changed = true;
 }
 

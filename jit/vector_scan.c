@@ -131,7 +131,8 @@ static bool find_choice(struct scanning *scanning, int total, const struct vecto
     return true;
 }
 
-/* The operand that hangs on nothing, put to what is found in the other one. */
+/* The operand that hangs on nothing, put to what is found in the other one. The product of two factors of
+ * floats may be infinite, or 0, where what is handed on is neither. */
 static bool join_term(struct scanning *scanning, int total, struct vector_value value, bool is_left,
                       struct term *term)
 {
@@ -143,6 +144,8 @@ static bool join_term(struct scanning *scanning, int total, struct vector_value 
         return true;
     }
     enum operation operation = term->operation;
+    if (operation == OP_MUL && dtype_is_float(value.dtype))
+        return false;
     if (!find_term(scanning, total, inner, term) || term->operation != operation || term->mask >= 0)
         return false;
     term->value = is_left ? apply(scanning, value.operation, value.dtype, term->value, other)

@@ -1,0 +1,58 @@
+/*
+ * pass_ones.c: puts 1 for extents that are 1 in all calls that the kernel is for.
+ *
+ * Consumes any kernel; changes what is computed and the shapes of temporaries and outputs. What calls are
+ * refused for stays as it is, so that they are told of the extents by their names. It is done here and not
+ * when names are resolved, for what a program may say does not hang on whether an extent is 1: `N - 2` is no
+ * index that counts from the end.
+ */
+#include "pass.h"
+
+static struct ir_expr *put_ones(struct pass *pass, struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return ir_expr_substitute(pass->kernel, expr);
+}
+
+static bool visit(struct ir_stmt *stmt, void *context)
+{
+    pass_rewrite(context, stmt, put_ones, NULL);
+    return true;
+}
+
+static struct ir_expr *folded(struct pass *pass, struct ir_expr *expr)
+{
+    if (expr->kind != IR_OPERATION)
+        return expr;
+    for (int k = 0; k < expr->count; k++)
+        expr->operands[k] = folded(pass, expr->operands[k]);
+    struct ir_expr *simpler = ir_fold(pass->kernel, expr->operation, expr->operands);
+    return simpler ? simpler : expr;
+}
+
+static void put_into_shape(struct pass *pass, const struct ir_buffer *buffer)
+{
+    if (buffer->role == IR_TEMPORARY || buffer->role == IR_OUTPUT)
+        for (int axis = 0; axis < buffer->rank; axis++)
+            buffer->shape[axis] = folded(pass, ir_expr_substitute(pass->kernel, buffer->shape[axis]));
+}
+
+bool pass_ones(struct pass *pass)
+{
+    struct ir_kernel *kernel = pass->kernel;
+    bool any = false;
+
+    for (int k = 0; k < kernel->dims.count; k++)
+        if (kernel->dims.items[k]->is_one) {
+            kernel->dims.items[k]->note = ir_integer(kernel, AKG_INT64, 1);
+            any = true;
+        }
+    if (any) {
+        ir_block_walk(kernel->body, visit, pass);
+        for (int k = 0; k < kernel->buffers.count; k++)
+            put_into_shape(pass, kernel->buffers.items[k]);
+    }
+    for (int k = 0; k < kernel->dims.count; k++)
+        kernel->dims.items[k]->note = NULL;
+    return any;
+}
