@@ -128,8 +128,8 @@ struct ir_buffer {
     const unsigned char *order; /* INPUT, INOUT that is not contiguous: its axes as they lie in memory, the
                                    outermost first, without gaps; + IR_AXIS_REPEATED: one that repeats what
                                    is there once. NULL: nothing is known */
-    struct ir_expr **extents; /* of the call's tensor, where pass `restride` made others of them; else NULL */
-    bool clear;               /* OUTPUT: zero it before the body. TEMPORARY: zero it at its IR_ALLOCATE */
+    struct ir_expr **extents;   /* of the call's tensor, where a pass made others of them; else NULL */
+    bool clear;                 /* OUTPUT: zero it before the body. TEMPORARY: zero it at its IR_ALLOCATE */
     bool unused; /* TEMPORARY: the body has no use of it any more: it needs no memory, but a call must
                     still be able to count its elements */
     struct span span;
@@ -313,7 +313,8 @@ struct ir_kernel *ir_kernel_new(struct arena *arena, const char *name);
  * made unique as a symbol's is. */
 struct ir_buffer *ir_buffer_new(struct ir_kernel *kernel, const char *name, enum ir_role role,
                                 akg_dtype dtype, int rank);
-/* The extents that the tensor of a call must have: those of the indices, but where a pass has reordered them.
+/* The extents that the tensor of a call must have: those of the indices, but where a pass made others of
+ * these.
  */
 static inline struct ir_expr **ir_buffer_extents(const struct ir_buffer *buffer)
 {

@@ -326,7 +326,7 @@ static void read_buffer(struct ir_reader *reader, enum ir_role role)
     buffer->contiguous = !ir_reader_accept(reader, "strided");
     if (ir_reader_accept(reader, "by"))
         read_order(reader, buffer);
-    if (buffer->order && ir_reader_accept(reader, "as"))
+    if (ir_reader_accept(reader, "as"))
         read_shape_of_indices(reader, buffer);
     buffer->clear = ir_reader_accept(reader, "clear");
     buffer->unused = ir_reader_accept(reader, "unused");

@@ -444,15 +444,15 @@ static bool verify_order(struct verifier *v, const struct ir_buffer *buffer)
 {
     unsigned met = 0;
 
+    if (!is_input(buffer) && (buffer->order || buffer->extents))
+        return complain(v, "'%s' is no input, and has an order, or extents of its own", buffer->name);
     if (!buffer->order)
-        return !buffer->extents || complain(v, "'%s' has extents of its own, and no order", buffer->name);
-    if (!is_input(buffer))
-        return complain(v, "'%s' is no input, and has an order", buffer->name);
+        return true;
     for (int k = 0; k < buffer->rank; k++)
         met |= 1u << (buffer->order[k] & ~IR_AXIS_REPEATED);
     if (met != (1u << buffer->rank) - 1)
         return complain(v, "the order of '%s' does not have each axis once", buffer->name);
-    return buffer->contiguous == (buffer->extents != NULL) ||
+    return !buffer->contiguous || buffer->extents ||
            complain(v, "'%s' is contiguous by an order that nothing made use of", buffer->name);
 }
 

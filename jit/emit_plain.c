@@ -4,7 +4,8 @@
  *
  * Consumes an analysed kernel with slots, before any pass: so the text has the loops of the program. It says
  * nothing of vectors, tiles or alignment, and tests no index: that is what the compiler it is given to makes
- * of plain loops over restrict pointers. The extents reach the function as values that no compiler can see.
+ * of plain loops over restrict pointers. The extents reach the function as values that no compiler can see,
+ * but for those that are 1 in all calls, which our own code is made for, too.
  */
 #include "emit_plain_private.h"
 
@@ -201,7 +202,7 @@ static const char *name_for(struct plain *plain, const char *name, int number)
 
 static void name_symbol(struct plain *plain, const struct ir_symbol *symbol)
 {
-    plain->symbols[symbol->slot] = name_for(plain, symbol->name, symbol->slot);
+    plain->symbols[symbol->slot] = symbol->is_one ? "1" : name_for(plain, symbol->name, symbol->slot);
 }
 
 static bool name_declared(struct ir_stmt *stmt, void *context)

@@ -307,7 +307,7 @@ const char *plain_expr(struct plain *plain, const struct ir_expr *expr, enum pla
         break;
     case IR_SYMBOL:
         text = plain->symbols[expr->symbol->slot];
-        plain->used[expr->symbol->slot] = true;
+        plain->used[expr->symbol->slot] = !expr->symbol->is_one;
         break;
     case IR_LOAD:
         text = load_text(plain, expr);

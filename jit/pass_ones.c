@@ -1,10 +1,10 @@
 /*
  * pass_ones.c: puts 1 for extents that are 1 in all calls that the kernel is for.
  *
- * Consumes any kernel; changes what is computed and the shapes of temporaries and outputs. What calls are
- * refused for stays as it is, so that they are told of the extents by their names. It is done here and not
- * when names are resolved, for what a program may say does not hang on whether an extent is 1: `N - 2` is no
- * index that counts from the end.
+ * Consumes any kernel; changes what is computed and the shapes that indices have. What calls are refused for,
+ * and the extents that they are asked for, stay as they are, so that they are told of these by name. It is
+ * done here and not when names are resolved, for what a program may say does not hang on whether an extent is
+ * 1: `N - 2` is no index that counts from the end.
  */
 #include "pass.h"
 
@@ -30,11 +30,18 @@ static struct ir_expr *folded(struct pass *pass, struct ir_expr *expr)
     return simpler ? simpler : expr;
 }
 
-static void put_into_shape(struct pass *pass, const struct ir_buffer *buffer)
+static void put_into_shape(struct pass *pass, struct ir_buffer *buffer)
 {
-    if (buffer->role == IR_TEMPORARY || buffer->role == IR_OUTPUT)
-        for (int axis = 0; axis < buffer->rank; axis++)
-            buffer->shape[axis] = folded(pass, ir_expr_substitute(pass->kernel, buffer->shape[axis]));
+    struct ir_expr **shape = buffer->shape;
+    bool changed = false;
+
+    buffer->shape = arena_array(pass->kernel->arena, struct ir_expr *, buffer->rank + 1);
+    for (int axis = 0; axis < buffer->rank; axis++) {
+        buffer->shape[axis] = folded(pass, ir_expr_substitute(pass->kernel, shape[axis]));
+        changed |= !ir_expr_equal(shape[axis], buffer->shape[axis]);
+    }
+    if (changed && !buffer->extents && (buffer->role == IR_INPUT || buffer->role == IR_INOUT))
+        buffer->extents = shape;
 }
 
 bool pass_ones(struct pass *pass)

@@ -94,10 +94,11 @@ static bool change_store(struct ir_stmt *stmt, void *pass)
 
 static void change_buffer(struct pass *pass, struct ir_buffer *buffer)
 {
-    buffer->extents = buffer->shape;
+    struct ir_expr **shape = buffer->shape;
+    buffer->extents = ir_buffer_extents(buffer);
     buffer->shape = arena_array(pass->kernel->arena, struct ir_expr *, buffer->rank + 1);
     for (int k = 0; k < buffer->rank; k++) {
-        struct ir_expr *extent = reorder_entry(pass, buffer->extents, buffer->order[k], 1);
+        struct ir_expr *extent = reorder_entry(pass, shape, buffer->order[k], 1);
         buffer->shape[k] = extent->kind == IR_INTEGER ? extent : pass_copy(pass, extent);
     }
     buffer->contiguous = true;
