@@ -179,7 +179,7 @@ static struct ir_expr *elaborate_wanted_dim(struct elaborator *e, const struct a
         return ir_integer(e->kernel, AKG_INT64, item->integer);
     if (slot->value.kind != VALUE_UNSET)
         return slot->value.expr;
-    slot->value = value_of(VALUE_INT, expr_copy(e, extent));
+    slot->value = value_extent(expr_copy(e, extent));
     return NULL;
 }
 

@@ -412,6 +412,19 @@ static void names_assign(struct names *names, struct ast_stmt *stmt, struct ast_
     }
 }
 
+/* `v += 1` of a parameter is `v = v + 1`: what is assigned to is a name of its own from there on. */
+static void names_update_parameter(struct names *names, struct ast_stmt *stmt)
+{
+    struct ast_expr *sum = ast_expr_new(names->arena, AST_BINARY, stmt->span);
+    sum->operation = stmt->operation;
+    sum->a = ast_expr_new(names->arena, AST_NAME, stmt->target->span);
+    *sum->a = *stmt->target;
+    sum->b = stmt->value;
+    names_parameter_use(sum->a, NAMES_OPERAND);
+    stmt->kind = AST_ASSIGN;
+    stmt->value = sum;
+}
+
 static void names_augmented(struct names *names, struct ast_stmt *stmt)
 {
     struct ast_binding *binding;
@@ -433,6 +446,8 @@ static void names_augmented(struct names *names, struct ast_stmt *stmt)
         names_refuse_update(names->diagnostics, stmt->target->span, binding);
         names->function->broken = true;
     } else if (binding || stmt->target->builtin) {
+        if (binding && binding->kind == AST_BINDING_PARAMETER)
+            names_update_parameter(names, stmt);
         names_assign_name(names, stmt, stmt->target, false);
     }
 }
