@@ -206,10 +206,11 @@ static int sum_of(struct vector_builder *builder, int a, int b)
 
 /* ---- elements of fewer than 32 bits ------------------------------------------------------------------ */
 
-/* The stream's first element lies so many bytes behind its address, which is a multiple of 4. */
-static int alignment_of(struct vector_builder *builder, int stream)
+/* The stream's first element lies so many bytes behind its address, which is a multiple of 4. `dtype`: of the
+ * lanes. */
+static int alignment_of(struct vector_builder *builder, int stream, akg_dtype dtype)
 {
-    struct vector_value value = vector_blank(VECTOR_SCALAR, AKG_INT64);
+    struct vector_value value = vector_blank(VECTOR_SCALAR, dtype);
     for (int k = 0; k < builder->loop->arguments.count; k++) {
         const struct vector_argument *argument = &builder->loop->arguments.items[k];
         if (argument->kind == VECTOR_ARGUMENT_ALIGNMENT && argument->stream == stream)
@@ -228,24 +229,54 @@ static int with_number(struct vector_builder *builder, enum operation operation,
                             vector_constant(builder, dtype, (union dtype_value){.i = number}), -1);
 }
 
+/* A place in words, and by how many bits what they hold is shifted. */
+struct word {
+    int number, shift;
+};
+
+/* Out of numbers of 64 bits. */
+static struct word find_word(struct vector_builder *builder, int stream, int distance, int size)
+{
+    int bytes = vector_operation(builder, OP_ADD, AKG_INT64, AKG_INT64,
+                                 with_number(builder, OP_MUL, AKG_INT64, distance, size),
+                                 alignment_of(builder, stream, AKG_INT64), -1);
+    int low = vector_operation(builder, OP_CAST, AKG_UINT32, AKG_INT64, bytes, -1, -1);
+    int part = with_number(builder, OP_BITAND, AKG_UINT32, low, 3);
+    return (struct word){with_number(builder, OP_SHR, AKG_INT64, bytes, 2),
+                         with_number(builder, OP_SHL, AKG_UINT32, part, 3)};
+}
+
+/* Out of numbers of 32 bits, which hold that of the word, but not that of the byte: the elements of a word
+ * apart, what the first element lies behind its word goes to these. */
+static struct word find_word_of_short(struct vector_builder *builder, int stream, int distance, int size)
+{
+    int in_word = size == 1 ? 4 : 2, bits = size == 1 ? 2 : 1;
+    int part = with_number(builder, OP_BITAND, AKG_INT32, distance, in_word - 1);
+    if (size > 1)
+        part = with_number(builder, OP_MUL, AKG_INT32, part, size);
+    part = vector_operation(builder, OP_ADD, AKG_INT32, AKG_INT32, part,
+                            alignment_of(builder, stream, AKG_INT32), -1);
+    int number = vector_operation(builder, OP_ADD, AKG_INT32, AKG_INT32,
+                                  with_number(builder, OP_SHR, AKG_INT32, distance, bits),
+                                  with_number(builder, OP_SHR, AKG_INT32, part, 2), -1);
+    int shift =
+        with_number(builder, OP_SHL, AKG_INT32, with_number(builder, OP_BITAND, AKG_INT32, part, 3), 3);
+    return (struct word){number, vector_operation(builder, OP_CAST, AKG_UINT32, AKG_INT32, shift, -1, -1)};
+}
+
 /* The element out of the aligned word that holds it: what that holds besides, perhaps behind the buffer, is
  * in the same page. */
 static int gather_from_words(struct vector_builder *builder, struct vector_value value, int distance)
 {
     akg_dtype dtype = value.dtype;
-    if (!is_wide(builder, distance))
-        distance = vector_operation(builder, OP_CAST, AKG_INT64, AKG_INT32, distance, -1, -1);
-    int bytes = with_number(builder, OP_MUL, AKG_INT64, distance, dtype_table[dtype].size);
-    bytes = vector_operation(builder, OP_ADD, AKG_INT64, AKG_INT64, bytes,
-                             alignment_of(builder, value.stream), -1);
-    int low = vector_operation(builder, OP_CAST, AKG_UINT32, AKG_INT64, bytes, -1, -1);
-    int shift =
-        with_number(builder, OP_SHL, AKG_UINT32, with_number(builder, OP_BITAND, AKG_UINT32, low, 3), 3);
+    int size = dtype_table[dtype].size;
+    struct word word = is_wide(builder, distance) ? find_word(builder, value.stream, distance, size)
+                                                  : find_word_of_short(builder, value.stream, distance, size);
     value.type = VECTOR_I32;
     value.dtype = value.from = AKG_UINT32;
-    value.operands[0] = with_number(builder, OP_SHR, AKG_INT64, bytes, 2);
-    int word = vector_add(builder, value);
-    int element = vector_operation(builder, OP_SHR, AKG_UINT32, AKG_UINT32, word, shift, -1);
+    value.operands[0] = word.number;
+    int element =
+        vector_operation(builder, OP_SHR, AKG_UINT32, AKG_UINT32, vector_add(builder, value), word.shift, -1);
     return vector_operation(builder, OP_CAST, dtype, AKG_UINT32, element, -1, -1);
 }
 

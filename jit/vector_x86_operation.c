@@ -425,9 +425,25 @@ static bool is_short_natural(const struct machine *machine, int number)
            !dtype_is_signed(value->from) && dtype_table[value->from].size <= 4;
 }
 
+/* Which power of two the operand is, above 0, in all lanes of integers; 0: none. */
+static int power_of(const struct machine *machine, const struct vector_value *value, int operand)
+{
+    const struct vector_value *factor = &machine->loop->values.items[value->operands[operand]];
+    uint64_t bits = value->type == VECTOR_I64 ? factor->bits : (uint32_t)factor->bits;
+    bool is_power = factor->kind == VECTOR_CONSTANT && bits && !(bits & (bits - 1));
+    return is_power && dtype_is_integer(value->dtype) ? __builtin_ctzll(bits) : 0;
+}
+
 /* Of 64-bit lanes, low halves are multiplied by one instruction, others by several. */
 static int product(struct machine *machine, const struct vector_value *value, const int *operands)
 {
+    for (int k = 0; k < 2; k++) {
+        int count = power_of(machine, value, k);
+        if (count)
+            return value->type == VECTOR_I64
+                       ? wide_shift_by(machine, OP_SHL, value->dtype, operands[1 - k], count)
+                       : shift_by(machine, OP_SHL, value->dtype, operands[1 - k], count);
+    }
     int a = value->operands[0], b = value->operands[1], bits = machine_bits(machine, value->type);
     if (value->type == VECTOR_I64 && is_short(machine, a) && is_short(machine, b))
         return machine_rvm(machine, X86_VPMULDQ, bits, operands[0], operands[1]);
