@@ -174,6 +174,9 @@ int vector_serial_index(struct vector_builder *builder);
 int vector_low_bits(struct vector_builder *builder, const struct ir_expr *expr);
 /* The number itself, where that is one; -1: it may be larger. */
 int vector_small(struct vector_builder *builder, const struct ir_expr *expr);
+/* Notes that the int64 is to be less than 2^30 away from 0, which C looks at before the loop; false where it
+ * cannot, or it is not. */
+bool vector_must_be_small(struct vector_builder *builder, const struct ir_expr *expr);
 /* Of a quotient or a remainder; -1: it is none of these, too. */
 int vector_small_quotient(struct vector_builder *builder, const struct ir_expr *expr);
 /* A comparison of two such numbers; -1: one may be larger. */

@@ -156,12 +156,27 @@ static void test_index(struct vector_builder *builder, int stream, int axis, int
     vector_test(builder, index, vector_add(builder, extent));
 }
 
+/* Whether lanes of 32 bits hold how far each element is from the first, which C finds out. */
+static bool is_small(struct vector_builder *builder, const struct ir_buffer *buffer)
+{
+    const struct ir_expr *all = buffer->shape[0];
+    for (int axis = 1; axis < buffer->rank; axis++)
+        all = vector_expr(builder, OP_MUL, AKG_INT64, all, buffer->shape[axis], NULL);
+    return buffer->contiguous && vector_must_be_small(builder, all);
+}
+
 /* The index times the elements from one to the next: how far it is from the first. */
 static int distance_of(struct vector_builder *builder, int stream, int axis, int index)
 {
     const struct ir_buffer *buffer = builder->loop->streams.items[stream].access->buffer;
     if (buffer->contiguous && axis == buffer->rank - 1)
         return index;
+    if (!is_wide(builder, index) && is_small(builder, buffer)) {
+        struct vector_value spacing = vector_blank(VECTOR_SCALAR, AKG_INT32);
+        spacing.slot = argument_of(builder, VECTOR_ARGUMENT_SPACING, stream, axis);
+        return vector_operation(builder, OP_MUL, AKG_INT32, AKG_INT32, index, vector_add(builder, spacing),
+                                -1);
+    }
     if (!is_wide(builder, index))
         index = vector_operation(builder, OP_CAST, AKG_INT64, AKG_INT32, index, -1, -1);
     struct vector_value pitch = vector_blank(VECTOR_SCALAR, AKG_INT64);
@@ -198,6 +213,8 @@ static int sum_of(struct vector_builder *builder, int a, int b)
     if (a < 0)
         return b;
     int operands[2] = {a, b};
+    if (!is_wide(builder, a) && !is_wide(builder, b)) /* of a small tensor */
+        return vector_operation(builder, OP_ADD, AKG_INT32, AKG_INT32, a, b, -1);
     for (int k = 0; k < 2; k++)
         if (!is_wide(builder, operands[k]))
             operands[k] = vector_operation(builder, OP_CAST, AKG_INT64, AKG_INT32, operands[k], -1, -1);
@@ -330,7 +347,11 @@ void vector_lane_indices(struct vector_builder *builder, const struct ir_access 
 {
     for (int axis = 0; axis < access->buffer->rank && !builder->refused; axis++) {
         in_address[axis] = is_in_address(builder, access, axis);
-        indices[axis] = in_address[axis] ? -1 : vector_short_index(builder, access->indices[axis]);
+        indices[axis] = -1;
+        if (!in_address[axis] && access->buffer->rank > 1 && is_small(builder, access->buffer))
+            indices[axis] = vector_small(builder, access->indices[axis]);
+        if (!in_address[axis] && indices[axis] < 0)
+            indices[axis] = vector_short_index(builder, access->indices[axis]);
     }
 }
 

@@ -165,8 +165,7 @@ static bool is_of_call(const struct ir_expr *expr)
     return pass_is_of_call((struct ir_expr *)expr);
 }
 
-/* Notes that it is to be small; false where C cannot find out, or it is not. */
-static bool must_be_small(struct vector_builder *builder, const struct ir_expr *expr)
+bool vector_must_be_small(struct vector_builder *builder, const struct ir_expr *expr)
 {
     struct vector_loop *loop = builder->loop;
     while (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET && expr->symbol->value)
@@ -200,7 +199,7 @@ static bool is_small_variable(struct vector_builder *builder, const struct ir_ex
         return false;
     if (!loop && vector_is_invariant(builder, expr))
         loop = vector_loop_around(builder, expr->symbol);
-    return loop && must_be_small(builder, loop->low) && must_be_small(builder, loop->high);
+    return loop && vector_must_be_small(builder, loop->low) && vector_must_be_small(builder, loop->high);
 }
 
 /* How far it may be from 0; -1: too far. */
@@ -216,7 +215,7 @@ static int64_t magnitude(struct vector_builder *builder, const struct ir_expr *e
     if (expr->kind == IR_INTEGER)
         return expr->integer >= -largest_sum && expr->integer <= largest_sum ? llabs(expr->integer) : -1;
     if (is_small_variable(builder, expr) ||
-        (vector_is_invariant(builder, expr) && must_be_small(builder, expr)))
+        (vector_is_invariant(builder, expr) && vector_must_be_small(builder, expr)))
         return largest_small;
     if (expr->kind != IR_OPERATION ||
         (expr->operation != OP_ADD && expr->operation != OP_SUB && !divides(expr)))
