@@ -5,14 +5,14 @@
  *     prev = 0, for j: y[j] = x[j] - prev, prev = x[j]            becomes
  *     for j: let p = (x[j - 1] if j > 0 else prev), y[j] = x[j] - p
  *
- * The condition is one on the loop's variable, at which pass_partition cuts the first iteration off. It must
+ * Sums that the loop accumulates need no order. The condition is one on the loop's variable, at which pass_partition cuts the first iteration off. It must
  * be assigned once in each iteration, behind all its uses, something small that no iteration changes. What
  * follows the loop gets what the last iteration would have left.
  */
 #include "pass.h"
 
 /* Operations that are computed twice. */
-enum { MOST_OPERATIONS = 3, MOST_LOADS = 2 };
+enum { MOST_OPERATIONS = 8, MOST_LOADS = 2 /* of other elements each */ };
 
 struct recaller {
     struct pass *pass;
@@ -21,6 +21,7 @@ struct recaller {
     struct ir_expr *value;   /* of it, without what the loop names */
     struct ir_symbol *other; /* looked for */
     int count, loads, operations;
+    const struct ir_access *loaded[MOST_LOADS];
 };
 
 /* ---- what the value is made of ------------------------------------------------------------------- */
@@ -55,14 +56,25 @@ static bool is_from_outside(struct recaller *recaller, struct ir_symbol *symbol)
     return symbol != recaller->loop->symbol && ir_block_walk(recaller->loop->body, is_not_declared, recaller);
 }
 
+static void note_load(struct recaller *recaller, const struct ir_access *access)
+{
+    for (int k = 0; k < recaller->loads && k < MOST_LOADS; k++)
+        if (ir_access_equal(recaller->loaded[k], access))
+            return;
+    if (recaller->loads < MOST_LOADS)
+        recaller->loaded[recaller->loads] = access;
+    recaller->loads++;
+}
+
 static bool is_steady(struct ir_expr *expr, void *context)
 {
     struct recaller *recaller = context;
 
     recaller->operations += expr->kind == IR_OPERATION && expr->operation != OP_CAST;
-    recaller->loads += expr->kind == IR_LOAD;
-    if (expr->kind == IR_LOAD)
+    if (expr->kind == IR_LOAD) {
+        note_load(recaller, &expr->access);
         return !ir_block_stores_to(recaller->loop->body, expr->access.buffer);
+    }
     if (expr->kind != IR_SYMBOL || expr->symbol == recaller->loop->symbol)
         return true;
     return is_from_outside(recaller, expr->symbol) &&
@@ -165,6 +177,16 @@ static struct ir_stmt **place_of(struct ir_stmt **block, const struct ir_stmt *s
     return block;
 }
 
+/* Whether no iteration waits for another one, but to add to what is accumulated. */
+static bool has_no_order(struct recaller *recaller)
+{
+    const struct dependences *dependences = pass_dependences(recaller->pass, recaller->loop);
+    const struct dependence_loop *verdict =
+        dependences ? dependence_loop_is_parallel(dependences, recaller->loop) : NULL;
+    return verdict && !verdict->leaves && !verdict->incomplete &&
+           (verdict->verdict == DEPENDENCE_PARALLEL || verdict->verdict == DEPENDENCE_ACCUMULATES);
+}
+
 /* Whether the iterations need no order any more: else all is as it was. */
 static bool try_scalar(struct recaller *recaller, bool is_forgotten)
 {
@@ -175,7 +197,7 @@ static bool try_scalar(struct recaller *recaller, bool is_forgotten)
     pass_rename(loop->body, assign->symbol, let->symbol);
     let->next = loop->body;
     loop->body = let;
-    if (pass_is_parallel(recaller->pass, loop)) {
+    if (has_no_order(recaller)) {
         last->next = loop->next;
         loop->next = is_forgotten ? loop->next : last;
         return true;
