@@ -5,9 +5,10 @@
  *     prev = 0, for j: y[j] = x[j] - prev, prev = x[j]            becomes
  *     for j: let p = (x[j - 1] if j > 0 else prev), y[j] = x[j] - p
  *
- * Sums that the loop accumulates need no order. The condition is one on the loop's variable, at which pass_partition cuts the first iteration off. It must
- * be assigned once in each iteration, behind all its uses, something small that no iteration changes. What
- * follows the loop gets what the last iteration would have left.
+ * Sums that the loop accumulates need no order. The condition is one on the loop's variable, at which
+ * pass_partition cuts the first iteration off. It must be assigned once in each iteration, behind all its
+ * uses, something small that no iteration changes. What follows the loop gets what the last iteration would
+ * have left.
  */
 #include "pass.h"
 
