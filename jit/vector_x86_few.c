@@ -16,8 +16,10 @@
 static int known_count(const struct vector_loop *loop)
 {
     const struct vector_nest *nest = loop->nest;
-    if (loop->is_parted || loop->is_even || loop->is_rest || loop->stops || loop->choices.count ||
-        vector_has_scans(loop) || (nest && (nest->inside || nest->merged || nest->is_flat)))
+    bool has_rows = vector_is_rows(nest) && nest->loops[VECTOR_ROWS] == loop->stmt; /* which threads share */
+    if ((loop->is_parted && !has_rows) || loop->is_even || loop->is_rest || loop->stops ||
+        loop->choices.count || vector_has_scans(loop) ||
+        (nest && (nest->inside || nest->merged || nest->is_flat)))
         return 0;
     for (int k = 0; k < loop->streams.count; k++)
         if (dtype_table[loop->streams.items[k].dtype].size < 4)
