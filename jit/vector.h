@@ -312,18 +312,18 @@ struct vector_loop {
     LIST(struct vector_pick) picks;     /* in rows */
     bool stops; /* it may end early: slot 0 says how many iterations are done, or `state` how many rows are
                    left */
-    bool is_serial;          /* one lane; accumulators are what iterations hand on */
-    bool is_once;            /* one iteration of that, straight on */
-    bool is_even, is_rest;   /* only whole groups of iterations, or only what is left of one */
-    bool is_large, is_small; /* of a band: only where it has VECTOR_LARGE iterations, or fewer */
-    bool begins_anew;        /* likewise: where it begins is found out in each iteration of that */
-    bool is_parted; /* threads may share it: how many of its iterations come at a time is not known */
-    bool is_part;   /* likewise: it is a part that goes over the rows of tensors */
-    bool is_beside; /* other code may stand beside it; it is asked first: */
-    bool copies;    /* it is a nest that copies short rows (vector_copy.c) */
-    int most;       /* it is for rows of so many elements; 0: of any */
-    int count;      /* the slot of the iterations; not of nests */
-    int elements;   /* the slot of how many there are of what is stored to; 0: nobody asks */
+    bool is_serial;        /* one lane; accumulators are what iterations hand on */
+    bool is_once;          /* one iteration of that, straight on */
+    bool is_even, is_rest; /* only whole groups of iterations, or only what is left of one */
+    int at_least, below;   /* of a band: only where it has so many iterations, or fewer; 0: any number */
+    bool begins_anew;      /* likewise: where it begins is found out in each iteration of that */
+    bool is_parted;        /* threads may share it: how many of its iterations come at a time is not known */
+    bool is_part;          /* likewise: it is a part that goes over the rows of tensors */
+    bool is_beside;        /* other code may stand beside it; it is asked first: */
+    bool copies;           /* it is a nest that copies short rows (vector_copy.c) */
+    int most;              /* it is for rows of so many elements; 0: of any */
+    int count;             /* the slot of the iterations; not of nests */
+    int elements;          /* the slot of how many there are of what is stored to; 0: nobody asks */
     int nearby; /* likewise of a tensor that is loaded at several places, where stores go no way of their own
                  */
     const struct vector_nest *nest; /* NULL: none */

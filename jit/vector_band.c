@@ -702,6 +702,63 @@ static bool is_slow_at_first(const struct vector_loop *loop)
     return loop->choices.count > 0 || (vector_has_scans(loop) && !calls);
 }
 
+/* Whether lanes compute what one lane does, to the bit: no functions, and no quotient. */
+static bool is_same_in_one_lane(const struct vector_loop *loop)
+{
+    for (int k = 0; k < loop->values.count; k++)
+        if (vector_latency(&loop->values.items[k]) > 1)
+            return false;
+    return !loop->calls && !loop->stops && !loop->accumulators.count && !loop->choices.count;
+}
+
+struct search {
+    const struct ir_symbol *symbol;
+    int depth;
+};
+
+static bool is_other(struct ir_expr *expr, void *context)
+{
+    enum { DEEPEST = 8 };
+    struct search *search = context, inside = {search->symbol, search->depth + 1};
+    if (expr->kind != IR_SYMBOL)
+        return true;
+    bool is_name = expr->symbol->kind == IR_SYMBOL_LET && expr->symbol->value && search->depth < DEEPEST;
+    return expr->symbol != search->symbol &&
+           !(is_name && !ir_expr_walk(expr->symbol->value, is_other, &inside));
+}
+
+/* Whether rows lie one behind the other in one axis, as the butterflies of a transform do. */
+static bool lies_in_line(const struct band_builder *builder, const struct ir_access *access)
+{
+    struct search search = {builder->outer.stmt->symbol, 0};
+    return access->buffer->rank &&
+           !ir_expr_walk(access->indices[access->buffer->rank - 1], is_other, &search);
+}
+
+/* Whether rows are stored where the next one's vectors are loaded: these have to wait until all has reached
+ * memory. */
+static bool stores_beside(const struct band_builder *builder, const struct vector_loop *loop)
+{
+    for (int store = 0; store < loop->streams.count; store++)
+        for (int load = 0; load < loop->streams.count; load++) {
+            const struct vector_stream *stored = &loop->streams.items[store],
+                                       *loaded = &loop->streams.items[load];
+            if (stored->is_stored && loaded->is_loaded && stored != loaded && !loaded->is_gathered &&
+                stored->access->buffer == loaded->access->buffer && lies_in_line(builder, stored->access))
+                return true;
+        }
+    return false;
+}
+
+/* Of how many iterations a loop has to be for vectors; fewer are run one by one. 0: of any number. */
+static int large_enough(const struct band_builder *builder, const struct vector_loop *loop)
+{
+    enum { FEW = 8 };
+    if (is_slow_at_first(loop))
+        return VECTOR_LARGE;
+    return is_same_in_one_lane(loop) && stores_beside(builder, loop) ? FEW : 0;
+}
+
 /* Such a loop as two: whole groups in vectors, and what is left one by one. One that chooses or scans is two
  * as well, of which one is run. */
 static void add_split_loop(struct band_builder *builder, struct vector_loop *loop)
@@ -710,14 +767,14 @@ static void add_split_loop(struct band_builder *builder, struct vector_loop *loo
         add_loop(builder, loop);
         return;
     }
-    bool is_either = is_slow_at_first(loop);
+    int large = large_enough(builder, loop);
     struct vector_loop *rest = vector_serial_build(builder->arena, loop->stmt, builder->options);
-    if (!rest || (!is_either && (!awaits_element(builder, loop) || rest->wide != loop->wide))) {
+    if (!rest || (!large && (!awaits_element(builder, loop) || rest->wide != loop->wide))) {
         add_loop(builder, loop);
         return;
     }
-    loop->is_even = rest->is_rest = !is_either;
-    loop->is_large = rest->is_small = is_either;
+    loop->is_even = rest->is_rest = !large;
+    loop->at_least = rest->below = large;
     add_loop(builder, loop);
     add_loop(builder, rest);
 }

@@ -59,7 +59,7 @@ static void append(struct machine *machine, const struct machine *part)
 /* Below it the part is left out. */
 static int least_count(const struct vector_loop *loop)
 {
-    return loop->is_large ? VECTOR_LARGE : loop->is_even ? vector_group(loop->wide) : 1;
+    return loop->at_least ? loop->at_least : loop->is_even ? vector_group(loop->wide) : 1;
 }
 
 /* Whether there may be fewer iterations than that: the guard holds how many there are of a loop. */
@@ -118,9 +118,9 @@ static void place_part(struct band_code *code, const struct vector_part *row, co
         machine_emit_by(machine, X86_CMP_BY, X86_RAX, least_count(row->loop));
         machine_emit_jump(machine, X86_JL, next);
     }
-    if (row->loop->is_small) {
+    if (row->loop->below) {
         slot(machine, X86_MOV, row->guard);
-        machine_emit_by(machine, X86_CMP_BY, X86_RAX, VECTOR_LARGE);
+        machine_emit_by(machine, X86_CMP_BY, X86_RAX, row->loop->below);
         machine_emit_jump(machine, X86_JGE, next);
     }
     append(machine, part);

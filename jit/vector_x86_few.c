@@ -108,7 +108,7 @@ static bool can_be_few(const struct vector_loop *loop)
         if (loop->accumulators.items[k].role != VECTOR_REDUCED)
             return false;
     return loop->accumulators.count && loop->values.count <= MOST_VALUES && !loop->nest && !loop->stops &&
-           !loop->calls && !loop->is_even && !loop->is_rest && !loop->is_large && !vector_has_scans(loop);
+           !loop->calls && !loop->is_even && !loop->is_rest && !loop->at_least && !vector_has_scans(loop);
 }
 
 void machine_build_few(struct machine *machine, struct machine_few *few)

@@ -27,7 +27,7 @@ static bool is_settled(const struct vector_loop *band, int slot)
 bool machine_may_be_short(const struct vector_loop *band, const struct vector_loop *part)
 {
     if (part->is_serial || part->nest || part->calls || part->choices.count || part->late.count ||
-        part->is_even || part->is_large || !is_settled(band, part->count))
+        part->is_even || part->at_least || !is_settled(band, part->count))
         return false;
     for (int k = 0; k < part->accumulators.count; k++)
         if (part->accumulators.items[k].role != VECTOR_REDUCED)
