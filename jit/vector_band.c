@@ -728,23 +728,21 @@ static bool is_other(struct ir_expr *expr, void *context)
 }
 
 /* Whether rows lie one behind the other in one axis, as the butterflies of a transform do. */
-static bool lies_in_line(const struct band_builder *builder, const struct ir_access *access)
+static bool lies_in_line(const struct ir_access *access, const struct ir_symbol *row)
 {
-    struct search search = {builder->outer.stmt->symbol, 0};
+    struct search search = {row, 0};
     return access->buffer->rank &&
            !ir_expr_walk(access->indices[access->buffer->rank - 1], is_other, &search);
 }
 
-/* Whether rows are stored where the next one's vectors are loaded: these have to wait until all has reached
- * memory. */
-static bool stores_beside(const struct band_builder *builder, const struct vector_loop *loop)
+bool vector_stores_beside(const struct vector_loop *loop, const struct ir_symbol *row)
 {
     for (int store = 0; store < loop->streams.count; store++)
         for (int load = 0; load < loop->streams.count; load++) {
             const struct vector_stream *stored = &loop->streams.items[store],
                                        *loaded = &loop->streams.items[load];
             if (stored->is_stored && loaded->is_loaded && stored != loaded && !loaded->is_gathered &&
-                stored->access->buffer == loaded->access->buffer && lies_in_line(builder, stored->access))
+                stored->access->buffer == loaded->access->buffer && lies_in_line(stored->access, row))
                 return true;
         }
     return false;
@@ -753,10 +751,10 @@ static bool stores_beside(const struct band_builder *builder, const struct vecto
 /* Of how many iterations a loop has to be for vectors; fewer are run one by one. 0: of any number. */
 static int large_enough(const struct band_builder *builder, const struct vector_loop *loop)
 {
-    enum { FEW = 8 };
+    enum { FEW = 12 };
     if (is_slow_at_first(loop))
         return VECTOR_LARGE;
-    return is_same_in_one_lane(loop) && stores_beside(builder, loop) ? FEW : 0;
+    return is_same_in_one_lane(loop) && vector_stores_beside(loop, builder->outer.stmt->symbol) ? FEW : 0;
 }
 
 /* Such a loop as two: whole groups in vectors, and what is left one by one. One that chooses or scans is two

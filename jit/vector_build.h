@@ -292,6 +292,11 @@ bool vector_may_stop(struct ir_expr *expr, const struct vector_options *options)
 bool vector_lets_may_stop(const struct ir_stmt *first, const struct vector_options *options);
 /* Whether it is the variable of the only depth of a nest, in the section of that. */
 bool vector_is_depth(const struct vector_builder *builder, const struct ir_symbol *symbol);
+/* Whether rows, which lie one behind the other in one axis, are stored where the next one's vectors are
+ * loaded: these have to wait until all has reached memory. `row`: the variable of the loop around
+ * (vector_band.c). */
+bool vector_stores_beside(const struct vector_loop *loop, const struct ir_symbol *row);
+
 /* ---- vector_pick.c ---- */
 
 /* Notes that the stream's row hangs on an index out of a tensor; false where it is not that. */
