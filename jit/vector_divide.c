@@ -8,11 +8,14 @@
  *
  * leaves a rest of at most |b| / 2 where a has 32 bits, and of at most |b| / 2 + 2^13 where it has 64; of the
  * second, the rest divided once more is at most |b| / 2 too. What is left takes the sign of the divisor, as
- * the language floors. Integers of 8 and 16 bits go the same way by float32. Where a lane's divisor is 0, for
+ * the language floors. Integers of 8 and 16 bits, and what is made of such and stays below 2^16, go the same
+ * way by float32. Where a lane's divisor is 0, for
  * its iteration does not divide, the lane is worth nothing, but stops nothing either. A divisor that is known
  * makes one value, OP_FLOORDIV, of it (vector_x86_divide.c).
  */
 #include "vector_build.h"
+
+#include <stdlib.h>
 
 /* What a division is made of. */
 struct division {
@@ -117,10 +120,78 @@ static int divide_by_known(struct vector_builder *builder, const struct ir_expr 
         rest_of(builder, &division, cast(builder, lane, dtype, a), cast(builder, lane, dtype, quotient)));
 }
 
+/* ---- how large what is divided is --------------------------------------------------------------------- */
+
+enum { ANY_BITS = 32, DEEPEST = 12 };
+
+static int most(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+static int bits_of(const struct vector_builder *builder, int number, int depth);
+
+/* Of an operation in 32 bits. */
+static int bits_of_operation(const struct vector_builder *builder, const struct vector_value *value,
+                             int depth)
+{
+    int bits[3];
+    for (int k = 0; k < 3; k++)
+        bits[k] = value->operands[k] < 0 ? 0 : bits_of(builder, value->operands[k], depth + 1);
+    switch (value->operation) {
+    case OP_CAST:
+        return dtype_is_integer(value->from) && dtype_is_signed(value->dtype) >= dtype_is_signed(value->from)
+                   ? bits[0]
+                   : ANY_BITS;
+    case OP_ADD:
+        return most(bits[0], bits[1]) + 1;
+    case OP_SUB:
+        return dtype_is_signed(value->dtype) ? most(bits[0], bits[1]) + 1 : ANY_BITS;
+    case OP_MUL:
+        return bits[0] + bits[1];
+    case OP_ABS:
+        return bits[0];
+    case OP_NEG:
+        return dtype_is_signed(value->dtype) ? bits[0] : ANY_BITS;
+    case OP_MIN:
+    case OP_MAX:
+        return most(bits[0], bits[1]);
+    case OP_SELECT:
+        return most(bits[1], bits[2]);
+    default:
+        return ANY_BITS;
+    }
+}
+
+/* How many bits the magnitude has at most. */
+static int bits_of(const struct vector_builder *builder, int number, int depth)
+{
+    const struct vector_value *value = &builder->loop->values.items[number];
+    int size = dtype_table[value->dtype].size, bits = ANY_BITS;
+    if (!dtype_is_integer(value->dtype) || size > 4 || depth > DEEPEST)
+        return ANY_BITS;
+    if (size < 4)
+        return size * 8;
+    if (value->kind == VECTOR_CONSTANT) {
+        int64_t known = dtype_is_signed(value->dtype) ? (int32_t)value->bits : (int64_t)(uint32_t)value->bits;
+        return known ? 64 - __builtin_clzll((uint64_t)llabs(known)) : 0;
+    }
+    if (value->kind == VECTOR_OPERATION)
+        bits = bits_of_operation(builder, value, depth);
+    return bits > ANY_BITS ? ANY_BITS : bits;
+}
+
+/* Whether float32 divides them, as it does integers of 16 bits. */
+static bool is_short_division(const struct vector_builder *builder, akg_dtype dtype, int a, int b)
+{
+    return dtype_table[dtype].size <= 2 ||
+           (dtype_table[dtype].size == 4 && bits_of(builder, a, 0) <= 16 && bits_of(builder, b, 0) <= 16);
+}
+
 int vector_divide(struct vector_builder *builder, const struct ir_expr *expr, int a, int b)
 {
     akg_dtype dtype = expr->dtype;
-    bool small = dtype_table[dtype].size <= 2;
+    bool small = is_short_division(builder, dtype, a, b);
     struct division division = {.dtype = small ? AKG_INT32 : dtype,
                                 .real = small ? AKG_FLOAT32 : AKG_FLOAT64};
     if (builder->nest || builder->is_serial || dtype == AKG_UINT64 || dtype == AKG_BOOL)

@@ -287,6 +287,45 @@ static void check_constants(akg_dtype dtype, enum x86_target target)
     }
 }
 
+/* What is made of two bytes, all pairs of them, over the other one: float32 divides what stays below 2^16. */
+static void check_made_of_bytes(akg_dtype first, akg_dtype second, enum x86_target target)
+{
+    enum { BYTES = 256 };
+    static const char *const quotients[] = {
+        "255 * int32(x[i]) // int32(d[i])",           "int32(x[i]) * int32(x[i]) % int32(d[i])",
+        "(int32(x[i]) - int32(d[i])) // int32(d[i])", "uint32(x[i]) // uint32(d[i])",
+        "(int32(x[i]) * 256 + 255) % int32(d[i])",    "abs(int32(x[i]) - 300) // max(int32(d[i]), -7)",
+        "uint32(int32(x[i])) % uint32(d[i])",         "(100 - uint32(x[i])) // uint32(d[i])"};
+    const int64_t shape[] = {BYTES * BYTES};
+    akg_tensor *x = NULL, *d = NULL, *outputs[2] = {NULL, NULL};
+    char program[300];
+    CHECK(akg_tensor_create(first, 1, shape, &x) == AKG_OK &&
+          akg_tensor_create(second, 1, shape, &d) == AKG_OK);
+    for (int64_t k = 0; k < BYTES * BYTES; k++) {
+        akg_tensor_set(x, &k, (double)(k / BYTES - (first == AKG_INT8 ? BYTES / 2 : 0)));
+        akg_tensor_set(d, &k, (double)(k % BYTES - (second == AKG_INT8 ? BYTES / 2 : 0)));
+    }
+    for (size_t k = 0; k < sizeof quotients / sizeof *quotients; k++) {
+        snprintf(program, sizeof program,
+                 "def k(x, d):\n    y = output_tensor(x.shape, int64)\n    for i in range(x.shape[0]):\n"
+                 "        if d[i] != 0:\n            y[i] = int64(%s)\n        else:\n            y[i] = 7\n"
+                 "    return y\n",
+                 quotients[k]);
+        CHECK(run(program, x, d, target, &outputs[0]) && run(program, x, d, X86_TARGET_NONE, &outputs[1]));
+        int wrong = 0;
+        for (int64_t at = 0; at < BYTES * BYTES && outputs[0] && outputs[1]; at++)
+            wrong += akg_tensor_get(outputs[0], &at) != akg_tensor_get(outputs[1], &at);
+        if (!CHECK(wrong == 0))
+            fprintf(stderr, "%s of %s and %s, %s\n", quotients[k], akg_dtype_name(first),
+                    akg_dtype_name(second), x86_target_name(target));
+        akg_tensor_release(outputs[0]);
+        akg_tensor_release(outputs[1]);
+        outputs[0] = outputs[1] = NULL;
+    }
+    akg_tensor_release(x);
+    akg_tensor_release(d);
+}
+
 int main(void)
 {
     if (x86_cpu_target() == X86_TARGET_NONE) {
@@ -298,6 +337,10 @@ int main(void)
     check_dtype(AKG_FLOAT64);
     for (int dtype = AKG_INT8; dtype <= AKG_UINT64; dtype++)
         check_integer_dtype((akg_dtype)dtype);
+    for (int target = X86_TARGET_AVX2; target <= (int)x86_cpu_target(); target++)
+        for (int signs = 0; signs < 4; signs++)
+            check_made_of_bytes(signs % 2 ? AKG_INT8 : AKG_UINT8, signs / 2 ? AKG_INT8 : AKG_UINT8,
+                                (enum x86_target)target);
     for (int target = X86_TARGET_AVX2; target <= (int)x86_cpu_target(); target++)
         for (int dtype = AKG_INT8; dtype <= AKG_UINT64; dtype++)
             if (dtype_table[dtype].size <= 4)
