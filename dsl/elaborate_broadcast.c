@@ -16,6 +16,58 @@ struct view {
     struct value number;
 };
 
+static bool broadcast_known(const struct ir_expr *extent, int64_t *known);
+
+static bool broadcast_compares(enum operation operation, int64_t a, int64_t b)
+{
+    return operation == OP_EQ   ? a == b
+           : operation == OP_NE ? a != b
+           : operation == OP_LT ? a < b
+           : operation == OP_LE ? a <= b
+           : operation == OP_GT ? a > b
+                                : a >= b;
+}
+
+/* Of two operands. */
+static bool broadcast_known_pair(enum operation operation, int64_t a, int64_t b, int64_t *known)
+{
+    enum { LARGEST = 1 << 30 }; /* what extents of 1 come to is far below, and nothing overflows */
+    if (a > LARGEST || a < -LARGEST || b > LARGEST || b < -LARGEST)
+        return false;
+    bool divides = operation == OP_FLOORDIV || operation == OP_CEIL_DIV || operation == OP_MOD;
+    int64_t rest = divides && b ? a % b : 0;
+    bool is_below = rest && (rest < 0) != (b < 0); /* 0: the true quotient, which is truncated up, then */
+    switch (operation) {
+    case OP_ADD:
+        *known = a + b;
+        return true;
+    case OP_SUB:
+        *known = a - b;
+        return true;
+    case OP_MUL:
+        *known = a * b;
+        return true;
+    case OP_FLOORDIV:
+        *known = b ? a / b - is_below : 0;
+        return b != 0;
+    case OP_CEIL_DIV:
+        *known = b ? a / b + (rest && !is_below) : 0;
+        return b != 0;
+    case OP_MOD:
+        *known = rest + (is_below ? b : 0);
+        return b != 0;
+    case OP_MIN:
+        *known = a < b ? a : b;
+        return true;
+    case OP_MAX:
+        *known = a > b ? a : b;
+        return true;
+    default:
+        *known = broadcast_compares(operation, a, b);
+        return operation >= OP_LT && operation <= OP_NE;
+    }
+}
+
 /* What the extent comes to, where all dims in it are 1; false: it is not known. */
 static bool broadcast_known(const struct ir_expr *extent, int64_t *known)
 {
@@ -24,28 +76,16 @@ static bool broadcast_known(const struct ir_expr *extent, int64_t *known)
         *known = extent->kind == IR_INTEGER ? extent->integer : 1;
         return extent->kind == IR_INTEGER || extent->symbol->is_one;
     }
-    if (extent->kind != IR_OPERATION || extent->dtype != AKG_INT64 || extent->count != 2 ||
-        !broadcast_known(extent->operands[0], &a) || !broadcast_known(extent->operands[1], &b))
+    if (extent->kind != IR_OPERATION || !broadcast_known(extent->operands[0], &a))
         return false;
-    switch (extent->operation) {
-    case OP_ADD:
-        return !__builtin_add_overflow(a, b, known);
-    case OP_SUB:
-        return !__builtin_sub_overflow(a, b, known);
-    case OP_MUL:
-        return !__builtin_mul_overflow(a, b, known);
-    case OP_FLOORDIV:
-        *known = a >= 0 && b > 0 ? a / b : -1;
-        return a >= 0 && b > 0;
-    case OP_MIN:
-        *known = a < b ? a : b;
-        return true;
-    case OP_MAX:
-        *known = a > b ? a : b;
-        return true;
-    default:
-        return false;
+    if (extent->operation == OP_SELECT)
+        return broadcast_known(extent->operands[a ? 1 : 2], known);
+    if (extent->operation == OP_NEG) {
+        *known = -a;
+        return a != INT64_MIN;
     }
+    return extent->count == 2 && broadcast_known(extent->operands[1], &b) &&
+           broadcast_known_pair(extent->operation, a, b, known);
 }
 
 static bool broadcast_is_one(const struct ir_expr *extent)

@@ -119,11 +119,21 @@ static struct ir_expr *taken_off(struct echo *echo, const struct ir_expr *to, st
     return is_narrow ? ir_cast(echo->pass->kernel, AKG_INT64, distance) : distance;
 }
 
+/* Whether it grows by 1 with each iteration: all else in it stays the same. */
+static bool moves_by_one(struct echo *echo, const struct pass_affine *place)
+{
+    for (int k = 0; k < place->count; k++)
+        if (place->terms[k].symbol != echo->loop->symbol &&
+            !ir_block_walk(echo->loop->body, is_declared_elsewhere, (void *)place->terms[k].symbol))
+            return false;
+    return pass_affine_coefficient(place, echo->loop->symbol) == 1;
+}
+
 /* How far behind `to`, which moves with the loop, `from` is; NULL: it is not always as far. */
 static struct ir_expr *difference_of(struct echo *echo, const struct ir_expr *to, struct ir_expr *from)
 {
     struct pass_affine difference, other;
-    if (!pass_affine_of(to, &difference) || pass_affine_coefficient(&difference, echo->loop->symbol) != 1)
+    if (!pass_affine_of(to, &difference) || !moves_by_one(echo, &difference))
         return NULL;
     if (pass_affine_of(from, &other) && pass_affine_add(&difference, -1, &other)) {
         struct ir_expr *sum = pass_sum(echo->pass, &difference);
@@ -171,12 +181,30 @@ static bool is_no_load(struct ir_expr *expr, void *context)
     return expr->kind != IR_LOAD;
 }
 
-/* Finds the distance, which may be of any sign, as an expression; false: there is none. */
+static bool is_always_computed(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return expr->kind != IR_OPERATION ||
+           (expr->operation != OP_SELECT && expr->operation != OP_AND && expr->operation != OP_OR);
+}
+
+/* Whether an iteration computes all of what it stores, whatever it is that it does. */
+static bool stores_always(const struct echo *echo)
+{
+    const struct ir_stmt *stmt = echo->loop->body;
+    while (stmt && stmt != echo->store)
+        stmt = stmt->next;
+    return stmt && ir_expr_walk(echo->store->value, is_always_computed, NULL);
+}
+
+/* Finds the distance, which may be of any sign, as an expression; false: there is none. What it loads is
+ * there if there is an iteration; where a condition says so, that is not known before the loop. */
 static bool find_echo(struct echo *echo)
 {
     struct ir_stmt *body = echo->loop->body;
     return ir_block_walk(body, note_store, echo) && echo->store &&
-           ir_block_expressions(body, note_load, echo) && echo->distance;
+           ir_block_expressions(body, note_load, echo) && echo->distance &&
+           (ir_expr_walk(echo->distance, is_no_load, NULL) || stores_always(echo));
 }
 
 /* ---- pieces ------------------------------------------------------------------------------------------ */

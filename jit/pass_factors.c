@@ -160,7 +160,7 @@ static void add_factor(struct sorting *sorting, struct ir_expr *expr, bool is_be
 {
     uint32_t loops = place_of(expr).loops;
     bool row = loops & sorting->loops[OF_ROW], column = loops & sorting->loops[OF_COLUMN];
-    sorting->fails |= (row && column) || sorting->count == FACTORS;
+    sorting->fails |= (row && column) || sorting->count == FACTORS || pass_expr_may_stop(expr);
     if (sorting->fails)
         return;
     sorting->of_side[OF_ROW] += row;

@@ -14,6 +14,7 @@
  */
 #include "vector_build.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { NONE = -1 };
@@ -317,11 +318,23 @@ bool vector_scans_pay(const struct vector_loop *loop)
     return !vector_has_scans(loop) || vector <= serial * lanes;
 }
 
+/* What floats are multiplied by is known, and so near to 1 that its power of as many as a round has lanes is
+ * a number, of which what is handed on is no less a number: 0 stays 0. */
+static bool is_moderate(const struct vector_value *term)
+{
+    enum { LARGEST = 8 };
+    union dtype_value bits = {.i = (int64_t)term->bits};
+    double factor = fabs(dtype_to_double(term->dtype, bits));
+    return term->kind == VECTOR_CONSTANT && factor >= 1.0 / LARGEST && factor <= LARGEST;
+}
+
 bool vector_scan_stays(const struct vector_loop *loop, const struct vector_value *scan)
 {
-    enum vector_kind kind = loop->values.items[scan->operands[0]].kind;
-    return (kind == VECTOR_CONSTANT || kind == VECTOR_SCALAR) && scan->mask < 0 &&
-           !loop->accumulators.items[scan->slot].is_quiet;
+    const struct vector_value *term = &loop->values.items[scan->operands[0]];
+    if ((term->kind != VECTOR_CONSTANT && term->kind != VECTOR_SCALAR) || scan->mask >= 0 ||
+        loop->accumulators.items[scan->slot].is_quiet)
+        return false;
+    return scan->operation != OP_MUL || !dtype_is_float(scan->dtype) || is_moderate(term);
 }
 
 bool vector_waits_for_scans(const struct vector_loop *loop)
