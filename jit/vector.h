@@ -423,6 +423,9 @@ static inline bool vector_is_rows(const struct vector_nest *nest)
 {
     return nest && nest->depth == VECTOR_DEPTHS && !nest->is_while;
 }
+/* Whether a loop does little but to load and store elements that lie apart: lanes are only in the way of
+ * that. */
+bool vector_goes_down_columns(const struct vector_loop *loop);
 /* The loop, whatever its iterations hang on, as values of one lane; NULL where it is not one of those. */
 struct vector_loop *vector_serial_build(struct arena *arena, const struct ir_stmt *stmt,
                                         const struct vector_options *options);

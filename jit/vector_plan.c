@@ -158,6 +158,10 @@ static struct vector_loop *build_loop(struct planning *planning, const struct ir
     struct arena *arena = &planning->plan->arena;
     struct vector_loop *loop =
         serially ? NULL : vector_build(arena, stmt, verdict, dependences, planning->options);
+    if (loop && vector_goes_down_columns(loop)) {
+        struct vector_loop *one = vector_serial_build(arena, stmt, planning->options);
+        return one ? one : loop;
+    }
     if (loop || has_branches(stmt->body))
         return loop;
     return vector_serial_build(arena, stmt, planning->options);

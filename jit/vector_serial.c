@@ -77,6 +77,23 @@ static void hand_on(struct vector_builder *builder)
 
 /* ---- all ----------------------------------------------------------------------------------------- */
 
+bool vector_goes_down_columns(const struct vector_loop *loop)
+{
+    enum { LITTLE = 2 /* operations for each of them */ };
+    int apart = 0, operations = 0;
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *value = &loop->values.items[k];
+        bool is_element = value->kind == VECTOR_LOAD || value->kind == VECTOR_STORE;
+        if (vector_latency(value) > 1 || vector_has_effect(value->kind) != (value->kind == VECTOR_STORE))
+            return false;
+        if (is_element && loop->streams.items[value->stream].step_kind != VECTOR_RUN_TIME_STEP)
+            return false;
+        apart += is_element;
+        operations += value->kind == VECTOR_OPERATION;
+    }
+    return apart > 0 && operations <= LITTLE * apart && !loop->accumulators.count && !loop->calls;
+}
+
 struct vector_loop *vector_serial_build(struct arena *arena, const struct ir_stmt *stmt,
                                         const struct vector_options *options)
 {
