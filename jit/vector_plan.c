@@ -158,7 +158,8 @@ static struct vector_loop *build_loop(struct planning *planning, const struct ir
     struct arena *arena = &planning->plan->arena;
     struct vector_loop *loop =
         serially ? NULL : vector_build(arena, stmt, verdict, dependences, planning->options);
-    if (loop && vector_goes_down_columns(loop)) {
+    /* with AVX-512 it would be scattered, which takes longer than it is worth */
+    if (loop && planning->options->target == X86_TARGET_AVX512 && vector_goes_down_columns(loop)) {
         struct vector_loop *one = vector_serial_build(arena, stmt, planning->options);
         return one ? one : loop;
     }
