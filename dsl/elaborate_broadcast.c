@@ -16,82 +16,34 @@ struct view {
     struct value number;
 };
 
-static bool broadcast_known(const struct ir_expr *extent, int64_t *known);
-
-static bool broadcast_compares(enum operation operation, int64_t a, int64_t b)
+static bool broadcast_is_of_ones(struct ir_expr *expr, void *context)
 {
-    return operation == OP_EQ   ? a == b
-           : operation == OP_NE ? a != b
-           : operation == OP_LT ? a < b
-           : operation == OP_LE ? a <= b
-           : operation == OP_GT ? a > b
-                                : a >= b;
+    (void)context;
+    return expr->kind == IR_INTEGER || expr->kind == IR_OPERATION ||
+           (expr->kind == IR_SYMBOL && expr->symbol->is_one);
 }
 
-/* Of two operands. */
-static bool broadcast_known_pair(enum operation operation, int64_t a, int64_t b, int64_t *known)
+static bool broadcast_put_one(struct ir_expr *expr, void *context)
 {
-    enum { LARGEST = 1 << 30 }; /* what extents of 1 come to is far below, and nothing overflows */
-    if (a > LARGEST || a < -LARGEST || b > LARGEST || b < -LARGEST)
+    (void)context;
+    if (expr->kind == IR_SYMBOL) {
+        expr->kind = IR_INTEGER;
+        expr->integer = 1;
+    }
+    return true;
+}
+
+/* Whether the extent comes to 1: it is that number, or made of dims that are 1 in all calls. */
+static bool broadcast_is_one(struct elaborator *e, struct ir_expr *extent)
+{
+    if (extent->kind == IR_INTEGER)
+        return extent->integer == 1;
+    if (!e->evaluate || !ir_expr_walk(extent, broadcast_is_of_ones, NULL))
         return false;
-    bool divides = operation == OP_FLOORDIV || operation == OP_CEIL_DIV || operation == OP_MOD;
-    int64_t rest = divides && b ? a % b : 0;
-    bool is_below = rest && (rest < 0) != (b < 0); /* 0: the true quotient, which is truncated up, then */
-    switch (operation) {
-    case OP_ADD:
-        *known = a + b;
-        return true;
-    case OP_SUB:
-        *known = a - b;
-        return true;
-    case OP_MUL:
-        *known = a * b;
-        return true;
-    case OP_FLOORDIV:
-        *known = b ? a / b - is_below : 0;
-        return b != 0;
-    case OP_CEIL_DIV:
-        *known = b ? a / b + (rest && !is_below) : 0;
-        return b != 0;
-    case OP_MOD:
-        *known = rest + (is_below ? b : 0);
-        return b != 0;
-    case OP_MIN:
-        *known = a < b ? a : b;
-        return true;
-    case OP_MAX:
-        *known = a > b ? a : b;
-        return true;
-    default:
-        *known = broadcast_compares(operation, a, b);
-        return operation >= OP_LT && operation <= OP_NE;
-    }
-}
-
-/* What the extent comes to, where all dims in it are 1; false: it is not known. */
-static bool broadcast_known(const struct ir_expr *extent, int64_t *known)
-{
-    int64_t a, b;
-    if (extent->kind == IR_INTEGER || extent->kind == IR_SYMBOL) {
-        *known = extent->kind == IR_INTEGER ? extent->integer : 1;
-        return extent->kind == IR_INTEGER || extent->symbol->is_one;
-    }
-    if (extent->kind != IR_OPERATION || !broadcast_known(extent->operands[0], &a))
-        return false;
-    if (extent->operation == OP_SELECT)
-        return broadcast_known(extent->operands[a ? 1 : 2], known);
-    if (extent->operation == OP_NEG) {
-        *known = -a;
-        return a != INT64_MIN;
-    }
-    return extent->count == 2 && broadcast_known(extent->operands[1], &b) &&
-           broadcast_known_pair(extent->operation, a, b, known);
-}
-
-static bool broadcast_is_one(const struct ir_expr *extent)
-{
-    int64_t known;
-    return broadcast_known(extent, &known) && known == 1;
+    struct ir_expr *known = expr_copy(e, extent);
+    ir_expr_walk(known, broadcast_put_one, NULL);
+    known = e->evaluate(e->kernel, known);
+    return known && known->integer == 1;
 }
 
 struct value elaborate_load_view(struct elaborator *e, struct ir_buffer *buffer, struct ir_expr **indices,
@@ -106,8 +58,7 @@ struct value elaborate_load_view(struct elaborator *e, struct ir_buffer *buffer,
     }
     own = arena_array(e->arena, struct ir_expr *, view->source->rank + 1);
     for (int k = 0; k < view->source->rank; k++) {
-        const struct ir_expr *extent = view->source->shape[k];
-        bool repeated = broadcast_is_one(extent);
+        bool repeated = broadcast_is_one(e, view->source->shape[k]);
         own[k] =
             repeated ? ir_integer(e->kernel, AKG_INT64, 0) : indices[k + buffer->rank - view->source->rank];
     }
@@ -171,9 +122,9 @@ static bool broadcast_shape(struct broadcast *b)
         int rank = operand && operand->kind == VALUE_TENSOR ? operand->buffer->rank : 0;
         for (int k = 0; k < rank; k++) {
             struct ir_expr **extent = &b->shape[k + b->rank - rank], *own = operand->buffer->shape[k];
-            if (!*extent || broadcast_is_one(*extent))
+            if (!*extent || broadcast_is_one(b->e, *extent))
                 *extent = own;
-            else if (!broadcast_is_one(own) && !broadcast_match(b, *extent, own))
+            else if (!broadcast_is_one(b->e, own) && !broadcast_match(b, *extent, own))
                 return false;
         }
     }
@@ -183,7 +134,7 @@ static bool broadcast_shape(struct broadcast *b)
 static bool broadcast_fits(const struct broadcast *b, const struct ir_buffer *buffer)
 {
     for (int k = 0; buffer->rank == b->rank && k < b->rank; k++)
-        if (broadcast_is_one(buffer->shape[k]) && !broadcast_is_one(b->shape[k]))
+        if (broadcast_is_one(b->e, buffer->shape[k]) && !broadcast_is_one(b->e, b->shape[k]))
             return false;
     return buffer->rank == b->rank;
 }
