@@ -6,8 +6,8 @@
  * A quotient by what stays the same in the innermost loop is a product with its reciprocal, which is off by
  * one more unit. What hangs on the row of a sum, on the column and on neither is sorted into one factor of
  * rows and one of columns: nests of vectors and packed copies (pass_tile.c) have each of them but once. In
- * what is multiplied up, `s = s * 1.01 * 1.01`, numbers become one. Products of integers wrap,
- * so that any order of theirs is as good as another.
+ * what is multiplied up, `s = s * 1.01 * 1.01`, numbers become one. Products of integers wrap, so that any
+ * order of theirs is as good as another.
  *
  * Consumes sums in a scalar or in place, of float32, float64 and integers. Nothing that may stop moves.
  */

@@ -9,9 +9,9 @@
  * leaves a rest of at most |b| / 2 where a has 32 bits, and of at most |b| / 2 + 2^13 where it has 64; of the
  * second, the rest divided once more is at most |b| / 2 too. What is left takes the sign of the divisor, as
  * the language floors. Integers of 8 and 16 bits, and what is made of such and stays below 2^16, go the same
- * way by float32. Where a lane's divisor is 0, for
- * its iteration does not divide, the lane is worth nothing, but stops nothing either. A divisor that is known
- * makes one value, OP_FLOORDIV, of it (vector_x86_divide.c).
+ * way by float32. Where a lane's divisor is 0, for its iteration does not divide, the lane is worth nothing,
+ * but stops nothing either. A divisor that is known makes one value, OP_FLOORDIV, of it
+ * (vector_x86_divide.c).
  */
 #include "vector_build.h"
 
