@@ -10,8 +10,9 @@
  *     for b { c[b, a] = c[a, b] }
  *
  * In the first loop the sums of neighbouring iterations lie side by side, whatever the bounds are (a
- * triangle, too). Consumes loops whose iterations are independent, in which nothing may stop. Nothing is
- * computed in another order.
+ * triangle, too). So do they where a sum is put to an element that lies across, another one in each iteration
+ * of a loop around (`y[t, s] = z * b[s, o[t]]`): that is left to the loop behind. Consumes loops whose
+ * iterations are independent, in which nothing may stop. Nothing is computed in another order.
  */
 #include "pass.h"
 
@@ -191,6 +192,80 @@ static struct ir_stmt *detach(struct columns *columns)
     return pass_new_loop(pass, columns->loop, lets);
 }
 
+/* ---- sums that are put to what lies across ----------------------------------------------------------- */
+
+static bool is_fixed(struct ir_expr *expr, void *loop)
+{
+    return expr->kind != IR_LOAD &&
+           (expr->kind != IR_SYMBOL || expr->symbol == ((const struct ir_stmt *)loop)->symbol ||
+            expr->symbol->kind == IR_SYMBOL_DIM || expr->symbol->kind == IR_SYMBOL_ATTRIBUTE);
+}
+
+struct value {
+    const struct columns *columns;
+    const struct ir_stmt *store;
+    struct ir_symbol *sum; /* the only scalar of the body */
+    bool lies_across, fails;
+};
+
+static bool note_part(struct ir_expr *expr, void *context)
+{
+    struct value *value = context;
+    const struct ir_stmt *loop = value->columns->loop;
+
+    if (expr->kind == IR_SYMBOL && is_of_body(value->columns, expr->symbol)) {
+        value->fails |= value->sum && value->sum != expr->symbol;
+        value->sum = expr->symbol;
+    }
+    if (expr->kind != IR_LOAD)
+        return true;
+    value->fails |= expr->access.buffer == value->store->access.buffer;
+    if (!pass_access_mentions(&expr->access, loop->symbol) || pass_is_unit(&expr->access, loop->symbol))
+        return true;
+    /* what is the same all through the call becomes a table of its own (pass_tabulate.c) */
+    for (int axis = 0; axis < expr->access.buffer->rank; axis++)
+        value->lies_across |= !ir_expr_walk(expr->access.indices[axis], is_fixed, (void *)loop);
+    return true;
+}
+
+/* Whether the loop ends with a store of its sum and such an element, in the place of which the sum can be. */
+static bool puts_across(struct columns *columns, struct value *value)
+{
+    const struct ir_stmt *loop = columns->loop;
+
+    if (loop->kind != IR_FOR || loop->hint || loop->step != 1 || !find_depths(columns) ||
+        !pass_is_pure(loop->low) || !pass_is_pure(loop->high))
+        return false;
+    const struct ir_stmt *store = columns->depths->next;
+    *value = (struct value){.columns = columns, .store = store};
+    if (!store || store->kind != IR_STORE || store->next || !pass_is_unit(&store->access, loop->symbol))
+        return false;
+    for (int axis = 0; axis < store->access.buffer->rank; axis++)
+        if (!ir_expr_walk(store->access.indices[axis], is_of_outside, columns))
+            return false;
+    ir_expr_walk(store->value, note_part, value);
+    return value->lies_across && value->sum && !value->fails &&
+           value->sum->dtype == store->access.buffer->dtype && !dtype_is_half(value->sum->dtype) &&
+           !pass_jumps(loop->body) && !pass_block_may_stop(loop->body) &&
+           pass_is_parallel(columns->pass, columns->loop);
+}
+
+/* The loop behind, which has the sum from where it is stored now. */
+static struct ir_stmt *put_behind(struct columns *columns, const struct value *value)
+{
+    struct pass *pass = columns->pass;
+    struct ir_stmt *store = columns->depths->next, *copy = pass_copy_block(pass, store);
+    struct ir_stmt *let = pass_declare(pass, IR_SYMBOL_LET, value->sum->name,
+                                       pass_load(pass, &store->access, store->span), store->span);
+
+    pass_rename(copy, value->sum, let->symbol);
+    pass_set_value(store, ir_symbol_use(pass->kernel, value->sum));
+    let->next = copy;
+    return pass_new_loop(pass, columns->loop, let);
+}
+
+/* ---- all ----------------------------------------------------------------------------------------- */
+
 static bool visit_block(struct pass *pass, struct ir_stmt *block, int depth)
 {
     bool changed = false;
@@ -199,9 +274,13 @@ static bool visit_block(struct pass *pass, struct ir_stmt *block, int depth)
         struct columns columns = {.pass = pass, .loop = stmt};
         changed |= visit_block(pass, stmt->body, depth + 1);
         changed |= visit_block(pass, stmt->otherwise, depth + 1);
-        if (!is_candidate(&columns))
+        struct columns other = columns;
+        struct value value;
+        struct ir_stmt *behind = is_candidate(&columns)        ? detach(&columns)
+                                 : puts_across(&other, &value) ? put_behind(&other, &value)
+                                                               : NULL;
+        if (!behind)
             continue;
-        struct ir_stmt *behind = detach(&columns);
         behind->next = stmt->next;
         stmt->next = behind;
         stmt = behind;
