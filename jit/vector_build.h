@@ -294,7 +294,7 @@ bool vector_lets_may_stop(const struct ir_stmt *first, const struct vector_optio
 bool vector_is_depth(const struct vector_builder *builder, const struct ir_symbol *symbol);
 /* Whether rows, which lie one behind the other in one axis, are stored where the next one's vectors are
  * loaded: these have to wait until all has reached memory. `row`: the variable of the loop around
- * (vector_band.c). */
+ * (vector_rows.c). */
 bool vector_stores_beside(const struct vector_loop *loop, const struct ir_symbol *row);
 
 /* ---- vector_pick.c ---- */

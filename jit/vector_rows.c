@@ -153,6 +153,47 @@ static bool is_flat(const struct vector_builder *rows, bool in_any_order)
     return !loop->picks.count;
 }
 
+/* ---- rows beside each other -------------------------------------------------------------------------- */
+
+struct search {
+    const struct ir_symbol *symbol;
+    int depth;
+};
+
+static bool is_other(struct ir_expr *expr, void *context)
+{
+    enum { DEEPEST = 8 };
+    struct search *search = context, inside = {search->symbol, search->depth + 1};
+    if (expr->kind != IR_SYMBOL)
+        return true;
+    bool is_name = expr->symbol->kind == IR_SYMBOL_LET && expr->symbol->value && search->depth < DEEPEST;
+    return expr->symbol != search->symbol &&
+           !(is_name && !ir_expr_walk(expr->symbol->value, is_other, &inside));
+}
+
+/* Whether rows lie one behind the other in one axis, as the butterflies of a transform do. */
+static bool lies_in_line(const struct ir_access *access, const struct ir_symbol *row)
+{
+    struct search search = {row, 0};
+    return access->buffer->rank &&
+           !ir_expr_walk(access->indices[access->buffer->rank - 1], is_other, &search);
+}
+
+bool vector_stores_beside(const struct vector_loop *loop, const struct ir_symbol *row)
+{
+    for (int store = 0; store < loop->streams.count; store++)
+        for (int load = 0; load < loop->streams.count; load++) {
+            const struct vector_stream *stored = &loop->streams.items[store],
+                                       *loaded = &loop->streams.items[load];
+            if (stored->is_stored && loaded->is_loaded && stored != loaded && !loaded->is_gathered &&
+                stored->access->buffer == loaded->access->buffer && lies_in_line(stored->access, row))
+                return true;
+        }
+    return false;
+}
+
+/* ---- all --------------------------------------------------------------------------------------------- */
+
 struct vector_loop *vector_rows_build(struct arena *arena, struct vector_nest *nest, bool in_any_order,
                                       const struct dependence_loop *verdict,
                                       const struct dependences *dependences,
