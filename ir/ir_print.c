@@ -30,10 +30,11 @@
  *     }
  *   }
  *
- * A new name in a shape is a dim, bound to the first axis of an input that is that name alone.
- * Infix operations stand in parentheses, others are calls; casts are calls of dtypes. `?` after an operator,
- * or the last operand of a call: its divisor is tested for zero. Constants that are no int64 carry their
- * dtype: 0.5:float32. A name that is a word of the language or no identifier stands in backquotes.
+ * A new name in a shape is a dim, bound to the first axis of an input that is that name alone. `N = 1` there:
+ * it is 1 in all calls that the kernel is for. Infix operations stand in parentheses, others are calls; casts
+ * are calls of dtypes. `?` after an operator, or the last operand of a call: its divisor is tested for zero.
+ * Constants that are no int64 carry their dtype: 0.5:float32. A name that is a word of the language or no
+ * identifier stands in backquotes.
  * @line:column-line:column is a place in the source; an end on the same line is its column alone.
  */
 #include "ir_private.h"
