@@ -714,7 +714,7 @@ static bool is_same_in_one_lane(const struct vector_loop *loop)
 /* Of how many iterations a loop has to be for vectors; fewer are run one by one. 0: of any number. */
 static int large_enough(const struct band_builder *builder, const struct vector_loop *loop)
 {
-    enum { FEW = 12 };
+    enum { FEW = 12 /* a transform of 1024 points 15.5 us with 6, 11.2 with 12, 11.6 with 20 (Zen 4) */ };
     if (is_slow_at_first(loop))
         return VECTOR_LARGE;
     return is_same_in_one_lane(loop) && vector_stores_beside(loop, builder->outer.stmt->symbol) ? FEW : 0;
