@@ -575,8 +575,6 @@ static bool elements_allowed(const struct vector_builder *builder, const struct 
 {
     const struct dependences *dependences = builder->dependences;
     int loop = (int)(verdict - dependences->loops.items);
-    if (verdict->reduction >= 0)
-        return false;
     for (int k = 0; k < dependences->items.count; k++) {
         const struct dependence *item = &dependences->items.items[k];
         const struct dependence_access *source = &dependences->accesses.items[item->source];
@@ -601,7 +599,8 @@ static bool looks_ahead(const struct vector_builder *builder, const struct depen
                         const struct dependence_access *source, const struct dependence_access *sink)
 {
     (void)builder;
-    return item->kind == DEPENDENCE_ANTI && (item->source <= item->sink || source->stmt == sink->stmt);
+    return item->kind == DEPENDENCE_ANTI && !item->reduction &&
+           (item->source <= item->sink || source->stmt == sink->stmt);
 }
 
 /* The same, if C finds it to be so. */
@@ -612,7 +611,7 @@ static bool may_look_ahead(const struct vector_builder *builder, const struct de
     const struct dependence_access *load = is_anti ? source : sink, *store = is_anti ? sink : source;
     if (looks_ahead(builder, item, source, sink))
         return true;
-    return item->kind != DEPENDENCE_OUTPUT && load->load && (load < store || load->stmt == store->stmt) &&
+    return item->kind != DEPENDENCE_OUTPUT && !item->reduction && load->load && (load < store || load->stmt == store->stmt) &&
            vector_may_be_ahead(builder, load->access, store->access);
 }
 
@@ -633,12 +632,13 @@ static void demand_ahead(struct vector_builder *builder, const struct dependence
     }
 }
 
-/* Which iteration is the last to store into an element that is found by data. */
+/* Which iteration is the last to store into an element that is found by data, or what comes before of those
+ * that accumulate into one. */
 static bool is_overwritten(const struct vector_builder *builder, const struct dependence *item,
                            const struct dependence_access *source, const struct dependence_access *sink)
 {
-    return item->kind == DEPENDENCE_OUTPUT && source->stmt == sink->stmt &&
-           vector_is_scatter(builder, source->stmt);
+    return (item->reduction || (item->kind == DEPENDENCE_OUTPUT && source->stmt == sink->stmt)) &&
+           vector_is_scatter(builder, source->stmt) && vector_is_scatter(builder, sink->stmt);
 }
 
 /* Whether scalars are handed on in a loop that looks ahead: where they are scanned, its lanes are as good. */
@@ -732,7 +732,7 @@ struct vector_loop *vector_build_any(struct arena *arena, const struct ir_stmt *
     vector_sweep(&builder);
     vector_place_choices(builder.loop);
     return builder.loop->values.count && vector_scatters_end(builder.loop) &&
-                   vector_scatters_alone(builder.loop) && vector_scans_pay(builder.loop)
+                   vector_scatters_late(builder.loop) && vector_scans_pay(builder.loop)
                ? builder.loop
                : NULL;
 }
@@ -777,7 +777,7 @@ static int longest_chain(const struct vector_loop *loop)
 int vector_partials(const struct vector_loop *loop)
 {
     int lanes = vector_group(loop->wide), accumulators = loop->accumulators.count;
-    int most = loop->values.count <= 10 && accumulators <= 1   ? 4
+    int most = loop->values.count <= 10 && accumulators <= 2   ? 4
                : loop->values.count <= 24 && accumulators <= 3 ? 2
                                                                : 1;
     if (most < 4 && !loop->accumulators.count)

@@ -279,7 +279,7 @@ int vector_short_index(struct vector_builder *builder, const struct ir_expr *ind
 bool vector_is_scatter(const struct vector_builder *builder, const struct ir_stmt *stmt);
 void vector_scatter(struct vector_builder *builder, const struct ir_stmt *stmt);
 bool vector_scatters_end(const struct vector_loop *loop);
-bool vector_scatters_alone(const struct vector_loop *loop);
+bool vector_scatters_late(struct vector_loop *loop);
 
 /* ---- vector_nest.c ---- */
 

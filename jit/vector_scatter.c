@@ -11,7 +11,8 @@
  *
  * Where the index is to be tested it is tested for all lanes before any of them changes anything. If one of
  * them is outside, the code ends there, and the C loop does the rest and stops where the program does. That
- * takes that the loop has no other effect.
+ * takes that the loop has no other effect than what is done at the end of the lanes' turn: scatters into
+ * several tensors (`sum[at[i]] += x[i]; count[at[i]] += 1`) wait for the last one.
  *
  * In straight code, which is one lane in the order of the program, any such store is one that overwrites.
  */
@@ -252,15 +253,26 @@ bool vector_scatters_end(const struct vector_loop *loop)
     return true;
 }
 
-/* Whether what may end early for a scatter has the one effect alone. */
-bool vector_scatters_alone(const struct vector_loop *loop)
+/* Whether what may end early for a scatter has no effect before all is tested. Of scatters into several
+ * tensors all but the last wait for it, then, for each of them tests its own indices. */
+bool vector_scatters_late(struct vector_loop *loop)
 {
-    int effects = loop->accumulators.count;
+    int effects = loop->accumulators.count, changes = 0;
     bool tests = false;
+    struct vector_value *last = NULL;
     for (int k = 0; k < loop->values.count; k++) {
-        const struct vector_value *value = &loop->values.items[k];
-        effects += value->kind == VECTOR_STORE || (value->kind == VECTOR_SCATTER && !value->waits);
-        tests |= value->kind == VECTOR_SCATTER && value->slot >= 0;
+        struct vector_value *value = &loop->values.items[k];
+        effects += value->kind == VECTOR_STORE;
+        if (value->kind != VECTOR_SCATTER)
+            continue;
+        tests |= value->slot >= 0;
+        changes += !value->waits;
+        last = value;
     }
-    return !tests || effects == 1;
+    if (!tests || effects + changes == 1)
+        return true;
+    for (int k = 0; k < loop->values.count && !effects; k++)
+        if (loop->values.items[k].kind == VECTOR_SCATTER)
+            loop->values.items[k].waits = &loop->values.items[k] != last;
+    return !effects;
 }

@@ -7,7 +7,7 @@
  * stored just before. A lane that is masked accumulates what changes nothing into another element,
  * or, with AVX2, its own one if there is that.
  *
- * Scatters that wait for others put what they have into the frame, and the last one goes through all of them
+ * Scatters that wait for others, of their tensor or any, put what they have into the frame, and the last one goes through all of them
  * lane by lane. With AVX-512 elements side by side are changed together (vector_x86_neighbours.c).
  */
 #include "vector_x86_memory.h"
@@ -34,9 +34,10 @@ static int put(struct machine *machine, enum vector_type type, int vector)
     return place;
 }
 
-/* Elements in lanes, in the frame or in one or two vectors of 128 bits. */
+/* Elements in lanes: in the frame, in one or two vectors of 128 bits, or where they are loaded from. */
 struct lanes {
     int place, parts[2];
+    const struct vector_value *loaded; /* one by one; NULL: they are lanes */
 };
 
 /* What one vector's lanes do. */
@@ -73,10 +74,25 @@ static int free_register(struct machine *machine)
     return -1;
 }
 
+/* Of what is loaded one by one the element of the lane. */
+static struct x86_memory loaded_at(struct machine *machine, const struct vector_value *loaded, int lane)
+{
+    struct x86_memory memory = machine_unit_memory(machine, loaded);
+    memory.displacement += lane * dtype_table[loaded->dtype].size;
+    return memory;
+}
+
+static struct x86_memory place_of(struct machine *machine, const struct lanes *lanes, int lane, int size)
+{
+    return lanes->loaded ? loaded_at(machine, lanes->loaded, lane) : frame_at(lanes->place + lane * size);
+}
+
 static void begin_lanes(struct machine *machine, const struct machine_change *scatter, int vector,
                         bool in_frame, struct lanes *lanes)
 {
     const struct vector_value *value = scatter->value;
+    if (lanes->loaded)
+        return;
     if (in_frame)
         lanes->place = put(machine, value->type, vector);
     else
@@ -88,10 +104,10 @@ static int lane_of(struct machine *machine, const struct machine_change *scatter
                    int lane)
 {
     int size = dtype_table[scatter->value->dtype].size, place = lane * size % 16 / size;
-    if (scatter->pair < 0) {
+    if (lanes->loaded || scatter->pair < 0) {
         int result = machine_new_vector(machine, 128);
         move(machine, size == 8 ? X86_VMOVSD_LOAD : X86_VMOVSS_LOAD, 128, result,
-             frame_at(lanes->place + lane * size));
+             place_of(machine, lanes, lane, size));
         return result;
     }
     int part = lanes->parts[lane * size / 16];
@@ -109,7 +125,7 @@ static void add_lane(struct machine *machine, const struct machine_change *scatt
     bool wide = element.scale == 8;
     if (lane == 0 || !scatter->same)
         move(machine, wide ? X86_MOV : X86_MOV_DWORD, 0, X86_RAX,
-             frame_at(scatter->changes.place + lane * element.scale));
+             place_of(machine, &scatter->changes, lane, element.scale));
     move(machine, wide ? X86_ADD_STORE : X86_ADD_DWORD_STORE, 0, X86_RAX, element);
 }
 
@@ -160,8 +176,17 @@ static bool is_written(const struct vector_loop *loop, const struct ir_buffer *b
     return false;
 }
 
-/* The load of the indices where each may be had from its place, which the loop leaves as it is: bytes, or as
- * many bits as the lanes have. */
+/* Whether each lane of what is loaded may be had from its place, which the loop leaves as it is. */
+static bool is_at_hand(const struct machine *machine, const struct vector_value *value)
+{
+    if (value->kind != VECTOR_LOAD || value->mask >= 0)
+        return false;
+    const struct vector_stream *stream = &machine->loop->streams.items[value->stream];
+    return stream->step_kind == VECTOR_UNIT && machine->pointers[value->stream] >= 0 &&
+           !is_written(machine->loop, stream->access->buffer);
+}
+
+/* The load of the indices where each may be had from its place: bytes, or as many bits as the lanes have. */
 static const struct vector_value *loaded_index(const struct machine *machine,
                                                const struct vector_value *value, int index_size)
 {
@@ -170,13 +195,18 @@ static const struct vector_value *loaded_index(const struct machine *machine,
     while (index->kind == VECTOR_OPERATION && index->operation == OP_CAST && dtype_is_integer(index->dtype) &&
            index->from == AKG_UINT8)
         index = &loop->values.items[index->operands[0]];
-    if (index->kind != VECTOR_LOAD || index->mask >= 0 ||
-        (index->dtype != AKG_UINT8 &&
-         (!dtype_is_integer(index->dtype) || dtype_table[index->dtype].size != index_size)))
-        return NULL;
-    const struct vector_stream *stream = &loop->streams.items[index->stream];
-    bool is_at_hand = stream->step_kind == VECTOR_UNIT && machine->pointers[index->stream] >= 0;
-    return is_at_hand && !is_written(loop, stream->access->buffer) ? index : NULL;
+    bool fits = index->dtype == AKG_UINT8 ||
+                (dtype_is_integer(index->dtype) && dtype_table[index->dtype].size == index_size);
+    return fits && is_at_hand(machine, index) ? index : NULL;
+}
+
+/* The load of what is accumulated, or stored, where each element may be had from its place: a vector that is
+ * put into the frame to be loaded from there in lanes takes longer. */
+static const struct vector_value *loaded_change(const struct machine *machine,
+                                                const struct vector_value *value)
+{
+    const struct vector_value *change = &machine->loop->values.items[value->operands[0]];
+    return change->dtype == value->dtype && is_at_hand(machine, change) ? change : NULL;
 }
 
 /* Into the general register that is returned. */
@@ -188,8 +218,7 @@ static int lane_index(struct machine *machine, const struct machine_change *scat
         return machine_lane_index(machine, scatter->index_parts, size, lane, scatter->pair);
     if (scatter->loaded) {
         size = dtype_table[scatter->loaded->dtype].size;
-        memory = machine_unit_memory(machine, scatter->loaded);
-        memory.displacement += lane * size;
+        memory = loaded_at(machine, scatter->loaded, lane);
     }
     move(machine, size == 1 ? X86_MOVZX_BYTE : size == 8 ? X86_MOV : X86_MOV_DWORD, 0, SCRATCH, memory);
     return SCRATCH;
@@ -253,14 +282,24 @@ static const struct ir_buffer *buffer_of(const struct machine *machine, const st
     return machine->loop->streams.items[value->stream].access->buffer;
 }
 
+static bool is_last(const struct machine *machine, const struct vector_value *scatter)
+{
+    const struct vector_loop *loop = machine->loop;
+    for (const struct vector_value *later = scatter + 1; later < loop->values.items + loop->values.count; later++)
+        if (later->kind == VECTOR_SCATTER)
+            return false;
+    return true;
+}
+
 /* Those that waited for the scatter, and it, lane by lane. */
 static void change_lanes(struct machine *machine, struct machine_change *scatter)
 {
     LIST(struct machine_change *) others = {.count = 0};
     int left = 0;
+    bool all = is_last(machine, scatter->value); /* of whichever tensors */
     for (int k = 0; k < machine->changes.count; k++) {
         struct machine_change *other = machine->changes.items[k];
-        if (buffer_of(machine, other->value) == buffer_of(machine, scatter->value))
+        if (all || buffer_of(machine, other->value) == buffer_of(machine, scatter->value))
             list_push(machine->arena, &others, other);
         else
             machine->changes.items[left++] = other;
@@ -319,8 +358,10 @@ void machine_scatter(struct machine *machine, const struct vector_value *value, 
                                      .base = machine->pointers[value->stream],
                                      .index_size = vector_type_is_wide(type) ? 8 : 4,
                                      .same = !mask && (kind == VECTOR_CONSTANT || kind == VECTOR_SCALAR)};
-    if (!mask)
+    if (!mask) {
         scatter.loaded = loaded_index(machine, value, scatter.index_size);
+        scatter.changes.loaded = loaded_change(machine, value);
+    }
     if (scatter.base < 0) {
         machine_refuse(machine);
         return;
