@@ -11,7 +11,7 @@
 void emit_inner_firsts(struct vector_emission *emission, const struct ir_stmt *first)
 {
     struct emitter *emitter = emission->emitter;
-    for (const struct ir_stmt *loop = first; loop; loop = loop->next) {
+    for (const struct ir_stmt *loop = first; loop; loop = vector_band_next(loop)) {
         if (loop->kind != IR_FOR || !emit_begins(emission, loop))
             continue;
         emit_lets(emission, loop->low);

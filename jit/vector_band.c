@@ -14,6 +14,8 @@
  * What is not linear in the loop variable, as of rows that an index out of a tensor picks and of loops whose
  * bounds are such, straight code before the loop computes.
  *
+ * A condition around the rest of the body, loops and all, as of rows that are left out, is a jump.
+ *
  * It gives up where some place may stop the kernel, and on what vector_serial.c gives up on.
  */
 #include "pass.h"
@@ -83,6 +85,17 @@ static bool may_stop(const struct ir_stmt *stmt, const struct vector_options *op
     ir_block_walk(stmt->body, note_statement, &stops);
     ir_block_expressions(stmt->body, note_stop, &stops);
     return stops.found;
+}
+
+/* Whether it is a condition around parts, with which the body ends. */
+static bool is_condition(const struct ir_stmt *stmt)
+{
+    return stmt->kind == IR_IF && !stmt->next && !stmt->otherwise && pass_has_loop(stmt->body);
+}
+
+const struct ir_stmt *vector_band_next(const struct ir_stmt *stmt)
+{
+    return is_condition(stmt) ? stmt->body : stmt->next;
 }
 
 /* ---- scalars ---------------------------------------------------------------------------------------- */
@@ -163,7 +176,7 @@ static bool is_handed_on(const struct ir_stmt *declaration)
     struct mention mention = {declaration->symbol, false};
     const struct ir_stmt *loop = declaration;
     while (loop && loop->kind != IR_FOR)
-        loop = loop->next;
+        loop = vector_band_next(loop);
     ir_block_expressions((struct ir_stmt *)loop, note_mention, &mention);
     ir_block_walk((struct ir_stmt *)loop, note_assigned, &mention);
     return mention.found;
@@ -173,7 +186,7 @@ static void find_cells(struct band_builder *builder)
 {
     struct ir_stmt *body = builder->outer.stmt->body;
     ir_block_walk(body, note_assignment, builder);
-    for (const struct ir_stmt *stmt = body; stmt && !builder->refused; stmt = stmt->next)
+    for (const struct ir_stmt *stmt = body; stmt && !builder->refused; stmt = vector_band_next(stmt))
         if ((stmt->kind == IR_LET || stmt->kind == IR_VARIABLE) && is_handed_on(stmt))
             add_cell(builder, stmt->symbol, false);
 }
@@ -220,6 +233,27 @@ static bool changes(struct band_builder *builder, const struct vector_argument *
     return !constant;
 }
 
+static bool is_harmless_there(struct ir_expr *expr, void *loop_pointer)
+{
+    const struct ir_stmt *loop = loop_pointer;
+    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET &&
+        vector_is_declared(loop, expr->symbol))
+        return ir_expr_walk(expr->symbol->value, is_harmless_there, loop_pointer);
+    return vector_is_harmless_node(expr);
+}
+
+/* Whether C may compute the numbers though the iteration may not run what they are for. */
+static bool are_harmless(const struct band_builder *builder, const struct vector_argument *argument)
+{
+    const struct ir_stmt *around = builder->outer.stmt, *loop = argument->loop;
+    int rank = argument->access ? argument->access->buffer->rank : 0;
+    for (int axis = 0; axis < rank; axis++)
+        if (!ir_expr_walk(argument->access->indices[axis], is_harmless_there, (void *)around))
+            return false;
+    return loop == around || (ir_expr_walk(loop->low, is_harmless_there, (void *)around) &&
+                              ir_expr_walk(loop->high, is_harmless_there, (void *)around));
+}
+
 /* The slot `at` holds what the argument says in each iteration; where the part overwrites it, out of another
  * slot. */
 static void place_argument(struct band_builder *builder, int at, struct vector_argument argument,
@@ -228,6 +262,8 @@ static void place_argument(struct band_builder *builder, int at, struct vector_a
     struct vector_moving moving = {at, -1, -1};
     int holder = at;
     bool moves = changes(builder, &argument);
+    if (builder->band->conditions.count && !are_harmless(builder, &argument))
+        refuse(builder);
     builder->loop->arguments.items[at] = argument;
     if (!moves && !is_overwritten)
         return;
@@ -251,7 +287,7 @@ static struct vector_builder begin_straight(struct band_builder *builder, bool i
 {
     struct vector_builder straight = builder->outer;
     straight.is_serial = straight.is_once = true;
-    straight.is_guarded = is_guarded;
+    straight.is_guarded = is_guarded || builder->band->conditions.count;
     straight.loop = arena_new(builder->arena, struct vector_loop);
     straight.loop->stmt = builder->outer.stmt;
     straight.loop->is_serial = straight.loop->is_once = true;
@@ -315,11 +351,34 @@ static void end_straight(struct band_builder *builder, struct vector_builder *st
     list_push(builder->arena, &builder->band->parts, part);
 }
 
-/* The statements up to the next loop, which it gives. */
+/* The slot that the part sets. */
+static void set_argument(struct vector_builder *straight, int at, akg_dtype dtype, int value)
+{
+    struct vector_accumulator row = {.dtype = dtype, .type = vector_type_of(dtype), .slot = at};
+    int accumulator = straight->loop->accumulators.count;
+    list_push(straight->arena, &straight->loop->accumulators, row);
+    set_slot(straight, accumulator, value);
+}
+
+/* Into the slot whether the condition holds. */
+static void set_condition(struct vector_builder *straight, int slot, const struct ir_expr *condition)
+{
+    int numbers[2], holds = vector_expression(straight, condition);
+    for (int k = 0; k < 2; k++)
+        numbers[k] = vector_constant(straight, AKG_INT64, (union dtype_value){.i = k});
+    set_argument(straight, slot, AKG_INT64,
+                 vector_operation(straight, OP_SELECT, AKG_INT64, AKG_INT64, holds, numbers[1], numbers[0]));
+}
+
+/* The statements up to the next loop, or condition around loops, which it gives. */
 static const struct ir_stmt *add_stretch(struct band_builder *builder, const struct ir_stmt *stmt)
 {
+    const struct ir_stmt *end = stmt;
+    while (end && end->kind != IR_FOR && !is_condition(end))
+        end = end->next;
+    struct vector_condition condition = {.slot = end && is_condition(end) ? add_state(builder) : -1};
     struct vector_builder straight = begin_straight(builder, false);
-    for (; stmt && stmt->kind != IR_FOR && !straight.refused; stmt = stmt->next)
+    for (; stmt != end && !straight.refused; stmt = stmt->next)
         if (stmt->kind != IR_ALLOCATE) /* there is nothing to clear */
             vector_statement(&straight, stmt);
     for (int k = 0; k < builder->cells.count && !straight.refused; k++) {
@@ -327,8 +386,13 @@ static const struct ir_stmt *add_stretch(struct band_builder *builder, const str
         if (!is_total(&straight, value, k))
             set_slot(&straight, k, value);
     }
+    if (condition.slot >= 0 && !straight.refused)
+        set_condition(&straight, condition.slot, end->value);
     end_straight(builder, &straight, -1);
-    return stmt;
+    condition.first = builder->band->parts.count;
+    if (condition.slot >= 0)
+        list_push(builder->arena, &builder->band->conditions, condition);
+    return end;
 }
 
 /* ---- loops --------------------------------------------------------------------------------------------- */
@@ -379,15 +443,6 @@ static void share_accumulators(struct band_builder *builder, struct vector_loop 
     }
 }
 
-/* The slot that the part sets. */
-static void set_argument(struct vector_builder *straight, int at, akg_dtype dtype, int value)
-{
-    struct vector_accumulator row = {.dtype = dtype, .type = vector_type_of(dtype), .slot = at};
-    int accumulator = straight->loop->accumulators.count;
-    list_push(straight->arena, &straight->loop->accumulators, row);
-    set_slot(straight, accumulator, value);
-}
-
 /* A value that the loop has to be given: C computes it where it is the same in all iterations and can be
  * computed though the loop may not run; else a part before the loop does, whose accumulators are the slots.
  */
@@ -422,15 +477,6 @@ static bool is_strange(const struct vector_loop *loop)
         scatters |= loop->arguments.items[k].kind == VECTOR_ARGUMENT_ALIGNMENT ||
                     loop->arguments.items[k].kind == VECTOR_ARGUMENT_LOGARITHM_REST;
     return loop->stops || loop->reaches.count || scatters;
-}
-
-static bool is_harmless_there(struct ir_expr *expr, void *loop_pointer)
-{
-    const struct ir_stmt *loop = loop_pointer;
-    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET &&
-        vector_is_declared(loop, expr->symbol))
-        return ir_expr_walk(expr->symbol->value, is_harmless_there, loop_pointer);
-    return vector_is_harmless_node(expr);
 }
 
 /* ---- slots that straight code computes ------------------------------------------------------------------
@@ -772,10 +818,9 @@ struct vector_loop *vector_band_build(struct arena *arena, const struct ir_stmt 
     find_cells(&builder);
     for (const struct ir_stmt *next = stmt->body; next && !builder.refused;) {
         next = add_stretch(&builder, next);
-        if (next && !builder.refused) {
+        if (next && next->kind == IR_FOR && !builder.refused)
             add_split_loop(&builder, *loops++);
-            next = next->next;
-        }
+        next = next ? vector_band_next(next) : NULL;
         if (builder.band->parts.count > PARTS)
             refuse(&builder);
     }

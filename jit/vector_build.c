@@ -611,7 +611,8 @@ static bool may_look_ahead(const struct vector_builder *builder, const struct de
     const struct dependence_access *load = is_anti ? source : sink, *store = is_anti ? sink : source;
     if (looks_ahead(builder, item, source, sink))
         return true;
-    return item->kind != DEPENDENCE_OUTPUT && !item->reduction && load->load && (load < store || load->stmt == store->stmt) &&
+    return item->kind != DEPENDENCE_OUTPUT && !item->reduction && load->load &&
+           (load < store || load->stmt == store->stmt) &&
            vector_may_be_ahead(builder, load->access, store->access);
 }
 

@@ -243,7 +243,7 @@ static struct vector_loop *build_band(struct planning *planning, const struct ir
 {
     struct arena *arena = &planning->plan->arena;
     LIST(struct vector_loop *) loops = {.count = 0};
-    for (const struct ir_stmt *inner = stmt->body; inner; inner = inner->next) {
+    for (const struct ir_stmt *inner = stmt->body; inner; inner = vector_band_next(inner)) {
         if (inner->kind != IR_FOR)
             continue;
         struct vector_loop *loop = build_part(planning, inner, serially);
@@ -258,7 +258,7 @@ static struct vector_loop *build_band(struct planning *planning, const struct ir
  */
 static bool has_vectors_alone(struct planning *planning, const struct ir_stmt *stmt)
 {
-    for (const struct ir_stmt *inner = stmt->body; inner; inner = inner->next) {
+    for (const struct ir_stmt *inner = stmt->body; inner; inner = vector_band_next(inner)) {
         const struct vector_loop *loop = inner->kind == IR_FOR ? build_part(planning, inner, false) : NULL;
         if (loop && !loop->is_serial && !loop->stops && loop->reaches.count)
             return true;

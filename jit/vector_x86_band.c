@@ -171,6 +171,18 @@ static void place_next(struct band_code *code, int count, int head)
     machine_emit_jump(code->machine, X86_JNE, head);
 }
 
+/* Before the part to the label where it, and those behind it, are not run. */
+static void place_conditions(struct band_code *code, int part, int otherwise)
+{
+    const struct vector_band *band = code->loop->band;
+    for (int k = 0; k < band->conditions.count; k++)
+        if (band->conditions.items[k].first == part) {
+            slot(code->machine, X86_MOV, band->conditions.items[k].slot);
+            machine_emit_by(code->machine, X86_CMP_BY, X86_RAX, 1);
+            machine_emit_jump(code->machine, X86_JL, otherwise);
+        }
+}
+
 static void place_band(struct band_code *code, struct machine *const *parts)
 {
     const struct vector_band *band = code->loop->band;
@@ -178,8 +190,12 @@ static void place_band(struct band_code *code, struct machine *const *parts)
     machine->head = machine->labels++;
     machine_emit_label(machine, machine->head);
     fill_slots(code, band->moving.items, band->moving.count);
-    for (int k = 0; k < band->parts.count; k++)
+    int rest = machine->labels++;
+    for (int k = 0; k < band->parts.count; k++) {
+        place_conditions(code, k, rest);
         place_part(code, &band->parts.items[k], parts[k]);
+    }
+    machine_emit_label(machine, rest);
     move_slots(code, band->moving.items, band->moving.count);
     place_next(code, code->loop->count, machine->head);
 }

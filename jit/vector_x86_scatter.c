@@ -7,8 +7,9 @@
  * stored just before. A lane that is masked accumulates what changes nothing into another element,
  * or, with AVX2, its own one if there is that.
  *
- * Scatters that wait for others, of their tensor or any, put what they have into the frame, and the last one goes through all of them
- * lane by lane. With AVX-512 elements side by side are changed together (vector_x86_neighbours.c).
+ * Scatters that wait for others, of their tensor or any, put what they have into the frame, and the last one
+ * goes through all of them lane by lane. With AVX-512 elements side by side are changed together
+ * (vector_x86_neighbours.c).
  */
 #include "vector_x86_memory.h"
 #include "vector_x86_operation.h"
@@ -285,7 +286,8 @@ static const struct ir_buffer *buffer_of(const struct machine *machine, const st
 static bool is_last(const struct machine *machine, const struct vector_value *scatter)
 {
     const struct vector_loop *loop = machine->loop;
-    for (const struct vector_value *later = scatter + 1; later < loop->values.items + loop->values.count; later++)
+    for (const struct vector_value *later = scatter + 1; later < loop->values.items + loop->values.count;
+         later++)
         if (later->kind == VECTOR_SCATTER)
             return false;
     return true;
