@@ -14,7 +14,8 @@
 
 #include <string.h>
 
-enum slot_class { SLOT_UNUSED, SLOT_GENERAL, SLOT_SINGLE, SLOT_DOUBLE, SLOT_STAYS };
+/* SLOT_NUMBER: of 64 bits, by itself in a vector: it may as well be in a general register. */
+enum slot_class { SLOT_UNUSED, SLOT_GENERAL, SLOT_SINGLE, SLOT_NUMBER, SLOT_DOUBLE, SLOT_STAYS };
 
 struct slot_use {
     enum slot_class class;
@@ -57,6 +58,7 @@ static enum slot_class class_of(enum x86_form form)
         return SLOT_SINGLE;
     case X86_VMOVSD_LOAD:
     case X86_VMOVSD_STORE:
+        return SLOT_NUMBER;
     case X86_VBROADCASTSD:
     case X86_VPBROADCASTQ:
         return SLOT_DOUBLE;
@@ -80,6 +82,16 @@ static enum slot_class class_of(enum x86_form form)
     }
 }
 
+/* Of what is used in both ways. */
+static enum slot_class both(enum slot_class one, enum slot_class other)
+{
+    if (one == SLOT_UNUSED || one == other)
+        return other;
+    if (one == SLOT_NUMBER && (other == SLOT_GENERAL || other == SLOT_DOUBLE))
+        return other;
+    return other == SLOT_NUMBER && (one == SLOT_GENERAL || one == SLOT_DOUBLE) ? one : SLOT_STAYS;
+}
+
 static bool is_store(enum x86_form form)
 {
     return form == X86_MOV_STORE || form == X86_VMOVSS_STORE || form == X86_VMOVSD_STORE;
@@ -90,9 +102,7 @@ static void note_slot(struct slots *slots, int at, bool is_inside)
     const struct x86_instruction *instruction = &slots->machine->body.items[at];
     const struct x86_memory *memory = &instruction->memory;
     struct slot_use *use = &slots->uses[memory->displacement / 8];
-    enum slot_class class = class_of(instruction->form);
-    if (use->class != SLOT_UNUSED && use->class != class)
-        class = SLOT_STAYS;
+    enum slot_class class = both(use->class, class_of(instruction->form));
     if (memory->index != X86_NONE || memory->displacement % 8 != 0 || instruction->mask)
         class = SLOT_STAYS;
     if (use->class == SLOT_UNUSED) {
@@ -168,6 +178,9 @@ static void note_all(struct slots *slots)
         if (is_slot(slots, instruction))
             note_slot(slots, k, is_inside);
     }
+    for (int k = 0; k < slots->count; k++)
+        if (slots->uses[k].class == SLOT_NUMBER)
+            slots->uses[k].class = SLOT_DOUBLE;
 }
 
 /* ---- registers ------------------------------------------------------------------------------------- */
@@ -313,10 +326,15 @@ static struct x86_instruction move_of(const struct slots *slots, int number, boo
 }
 
 /* Only one lane of a vector means anything: it is moved whole, which takes no time. */
-static void use_register(struct x86_instruction *instruction, int reg)
+static void use_register(struct x86_instruction *instruction, const struct slot_use *use)
 {
+    int reg = use->reg;
     instruction->has_memory = false;
     instruction->rm = reg;
+    if (use->class == SLOT_GENERAL && class_of(instruction->form) == SLOT_NUMBER) {
+        instruction->form = is_store(instruction->form) ? X86_VMOVQ_FROM : X86_VMOVQ_TO;
+        return;
+    }
     switch (instruction->form) {
     case X86_VMOVSS_LOAD:
     case X86_VMOVSD_LOAD:
@@ -338,10 +356,12 @@ static void use_register(struct x86_instruction *instruction, int reg)
     }
 }
 
-/* The register in the place of the slot that the instruction has to do with; -1: there is none. */
-static int held_in(const struct slots *slots, const struct x86_instruction *instruction)
+/* The slot in a register that the instruction has to do with; NULL: there is none. */
+static const struct slot_use *held_by(const struct slots *slots, const struct x86_instruction *instruction)
 {
-    return is_slot(slots, instruction) ? slots->uses[instruction->memory.displacement / 8].reg : -1;
+    const struct slot_use *use =
+        is_slot(slots, instruction) ? &slots->uses[instruction->memory.displacement / 8] : NULL;
+    return use && use->reg >= 0 ? use : NULL;
 }
 
 static bool is_of_rax(const struct x86_instruction *instruction, enum x86_form form)
@@ -354,23 +374,23 @@ static bool is_of_rax(const struct x86_instruction *instruction, enum x86_form f
 static int shorten(struct slots *slots, const struct x86_instruction *items, int left,
                    struct x86_instruction *to)
 {
-    int reg = left > 2 && is_of_rax(&items[0], X86_MOV) ? held_in(slots, &items[0]) : -1;
-    if (reg < 0)
+    const struct slot_use *use = left > 2 && is_of_rax(&items[0], X86_MOV) ? held_by(slots, &items[0]) : NULL;
+    if (!use)
         return 0;
     struct x86_instruction short_form = items[1];
     bool is_rax = short_form.rm == X86_RAX && !short_form.has_memory; /* else it is what stands in memory */
     bool by_number = (short_form.form == X86_SUB_BY || short_form.form == X86_ADD_BY) && is_rax,
          moves = (by_number || is_of_rax(&short_form, X86_ADD)) && is_of_rax(&items[2], X86_MOV_STORE) &&
-                 held_in(slots, &items[2]) == reg;
+                 held_by(slots, &items[2]) == use;
     if (!moves && !(short_form.form == X86_CMP_BY && is_rax))
         return 0;
     if (short_form.form == X86_ADD) {
-        int other = held_in(slots, &short_form);
-        if (other >= 0)
+        const struct slot_use *other = held_by(slots, &short_form);
+        if (other)
             use_register(&short_form, other);
-        short_form.reg = reg;
+        short_form.reg = use->reg;
     } else {
-        short_form.rm = reg;
+        short_form.rm = use->reg;
     }
     *to = short_form;
     return moves ? 3 : 2;
@@ -407,11 +427,11 @@ static void rewrite(struct slots *slots)
     for (int k = 0, length; k < body->count; k += length) {
         length = shorten(slots, &body->items[k], body->count - k, &body->items[written]);
         if (!length) {
-            int reg = held_in(slots, &body->items[k]);
+            const struct slot_use *use = held_by(slots, &body->items[k]);
             if (written != k)
                 body->items[written] = body->items[k];
-            if (reg >= 0)
-                use_register(&body->items[written], reg);
+            if (use)
+                use_register(&body->items[written], use);
             length = 1;
         }
         written++;
