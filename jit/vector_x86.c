@@ -557,7 +557,7 @@ static void place_pieces(struct machine *machine, struct sections *sections, int
  * which each row of a band waits; the pieces that threads take are not shorter than a whole loop's limit. */
 static void place_long(struct machine *machine, struct sections *sections)
 {
-    enum { ROUNDS = 4, ROUNDS_OF_ROW = 6 };
+    enum { ROUNDS = 4, ROUNDS_OF_ROW = 3 };
     int round = machine->lanes * machine->steps, done = machine->labels++;
     machine_emit_by(machine, X86_CMP_BY, machine->count,
                     round * (machine->loop->is_parted ? ROUNDS : ROUNDS_OF_ROW));
