@@ -17,20 +17,24 @@ enum { SCRATCH = X86_R10 };
 
 /* ---- lanes out of a vector --------------------------------------------------------------------------- */
 
-void machine_parts(struct machine *machine, int vector, int bytes, int parts[2])
+void machine_parts(struct machine *machine, int vector, int bytes, int parts[MACHINE_PARTS])
 {
-    parts[0] = parts[1] = vector;
-    if (bytes <= 16)
-        return;
-    parts[1] = machine_new_vector(machine, 128);
-    machine_add(machine,
-                (struct x86_instruction){
-                    .form = X86_VEXTRACTF128, .bits = 256, .reg = vector, .rm = parts[1], .immediate = 1});
+    parts[0] = vector;
+    for (int k = 1; k < bytes / 16; k++) {
+        parts[k] = machine_new_vector(machine, 128);
+        machine_add(machine, (struct x86_instruction){.form = machine_is_avx512(machine) ? X86_VEXTRACTF32X4
+                                                                                         : X86_VEXTRACTF128,
+                                                      .bits = bytes * 8,
+                                                      .reg = vector,
+                                                      .rm = parts[k],
+                                                      .immediate = k});
+    }
 }
 
-int machine_lane_index(struct machine *machine, const int parts[2], int size, int lane, int pair)
+int machine_lane_number(struct machine *machine, const int parts[MACHINE_PARTS], int size, int lane, int pair,
+                        int into)
 {
-    int reg = size == 8 ? SCRATCH : pair, place = lane * size % 16;
+    int reg = size == 8 ? into : pair, place = lane * size % 16;
     if (place % 8) {
         machine_add(machine, (struct x86_instruction){.form = X86_SHR_BY, .rm = reg, .immediate = 32});
         return reg;
@@ -41,8 +45,8 @@ int machine_lane_index(struct machine *machine, const int parts[2], int size, in
                                                   .rm = reg,
                                                   .immediate = 1});
     if (size == 4)
-        machine_add(machine, (struct x86_instruction){.form = X86_MOV_DWORD, .reg = SCRATCH, .rm = reg});
-    return SCRATCH;
+        machine_add(machine, (struct x86_instruction){.form = X86_MOV_DWORD, .reg = into, .rm = reg});
+    return into;
 }
 
 /* ---- gathers ----------------------------------------------------------------------------------------- */
@@ -72,12 +76,12 @@ static void load_lane(struct machine *machine, enum x86_form form, int result, s
 }
 
 /* Lanes from `first` on that fill 128 bits. */
-static int gather_part(struct machine *machine, const int indices[2], int index_size,
+static int gather_part(struct machine *machine, const int indices[MACHINE_PARTS], int index_size,
                        struct x86_memory element, int first)
 {
     int part = machine_new_vector(machine, 128), count = 16 / element.scale;
     for (int lane = first; lane < first + count; lane++) {
-        element.index = machine_lane_index(machine, indices, index_size, lane, X86_RAX);
+        element.index = machine_lane_number(machine, indices, index_size, lane, X86_RAX, SCRATCH);
         if (lane == first) {
             load_lane(machine, element.scale == 8 ? X86_VMOVSD_LOAD : X86_VMOVSS_LOAD, part, element);
         } else if (element.scale == 8) {
@@ -108,7 +112,7 @@ static bool can_gather_apart(const struct machine *machine, const struct vector_
 
 static int gather_apart(struct machine *machine, const struct vector_value *value, int index, bool far)
 {
-    int size = dtype_table[value->dtype].size, index_size = far ? 8 : 4, indices[2];
+    int size = dtype_table[value->dtype].size, index_size = far ? 8 : 4, indices[MACHINE_PARTS];
     struct x86_memory element = {machine->pointers[value->stream], X86_NONE, size, 0};
     machine_parts(machine, index, machine->lanes * index_size, indices);
     int low = gather_part(machine, indices, index_size, element, 0);

@@ -176,11 +176,14 @@ bool vector_has_groups(const struct vector_stream *stream);
 /* ---- vector_x86_gather.c ---- */
 
 int machine_gather(struct machine *machine, const struct vector_value *value, int index, int mask);
-/* The one or two vectors of 128 bits in one of so many bytes. */
-void machine_parts(struct machine *machine, int vector, int bytes, int parts[2]);
-/* A lane's index, of `size` bytes, in a general register. Lanes come one after the other; of 32 bits they are
- * taken out by two, of which the register `pair` keeps the second one. */
-int machine_lane_index(struct machine *machine, const int parts[2], int size, int lane, int pair);
+enum { MACHINE_PARTS = 4 };
+
+/* The vectors of 128 bits in one of so many bytes. */
+void machine_parts(struct machine *machine, int vector, int bytes, int parts[MACHINE_PARTS]);
+/* A lane's number, of `size` bytes, in a general register, `into` or `pair`. Lanes come one after the other;
+ * of 32 bits they are taken out by two, of which the register `pair` keeps the second one. */
+int machine_lane_number(struct machine *machine, const int parts[MACHINE_PARTS], int size, int lane, int pair,
+                        int into);
 /* Leaves the code, with the iterations that are done in rax, where a lane of the mask (0: all) does not hold
  * what is, taken without a sign, below the limit. `is_extent`: the limit is not negative. */
 void machine_test_below(struct machine *machine, enum vector_type type, int index, int limit, bool is_extent,
