@@ -572,7 +572,8 @@ static bool is_of_row(const struct ir_expr *expr, struct ir_symbol *row, struct 
 }
 
 /* Whether nothing is tested but which rows the innermost loop works on, those that it stores being others in
- * each iteration around: loops over rows test that themselves, where nothing else changes from row to row. */
+ * each iteration around: loops over rows test that themselves, where nothing else changes from row to row, and
+ * nothing is stored before a test. */
 static bool only_picks_rows(const struct ir_stmt *loop)
 {
     struct ir_stmt *inner = loop->body;
@@ -584,13 +585,17 @@ static bool only_picks_rows(const struct ir_stmt *loop)
         return only_picks_rows(inner);
     if (inner->low->kind == IR_INTEGER && inner->high->kind == IR_INTEGER)
         return false; /* perhaps too short for that */
-    for (struct ir_stmt *stmt = inner->body; stmt; stmt = stmt->next)
+    bool stores = false;
+    for (struct ir_stmt *stmt = inner->body; stmt; stmt = stmt->next) {
         if ((stmt->kind != IR_STORE && stmt->kind != IR_LET) ||
             !ir_stmt_expressions(stmt, is_fixed_load, inner->symbol) ||
             (stmt->kind == IR_STORE && (access_hangs_on(&stmt->access, inner->symbol, true) ||
                                         !access_hangs_on(&stmt->access, loop->symbol, false) ||
-                                        is_of_row(stmt->value, loop->symbol, inner->symbol))))
+                                        is_of_row(stmt->value, loop->symbol, inner->symbol))) ||
+            (stores && pass_stmt_may_stop(stmt)))
             return false;
+        stores |= stmt->kind == IR_STORE;
+    }
     return true;
 }
 
