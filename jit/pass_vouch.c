@@ -572,8 +572,8 @@ static bool is_of_row(const struct ir_expr *expr, struct ir_symbol *row, struct 
 }
 
 /* Whether nothing is tested but which rows the innermost loop works on, those that it stores being others in
- * each iteration around: loops over rows test that themselves, where nothing else changes from row to row, and
- * nothing is stored before a test. */
+ * each iteration around: loops over rows test that themselves, where nothing else changes from row to row,
+ * and nothing is stored before a test. */
 static bool only_picks_rows(const struct ir_stmt *loop)
 {
     struct ir_stmt *inner = loop->body;

@@ -542,6 +542,52 @@ static void test_outputs(struct bench *bench)
     akg_graph_release(graph);
 }
 
+/* ---- parameters that nothing depends on ---------------------------------------------------------------- */
+
+NET(net_log)
+{
+    struct calls calls = {.tape = tape, .diagnostics = diagnostics};
+
+    (void)user;
+    (void)input_count;
+    akg_tensor *y = calls_one(&calls, "log", inputs[0]);
+    return calls_end(&calls, y, &outputs[0]);
+}
+
+NET(net_unused)
+{
+    struct bench *bench = user;
+    akg_value_and_grad_request request = {.net = net_log,
+                                          .inputs = inputs,
+                                          .input_count = input_count,
+                                          .output_count = 1,
+                                          .parameters = &bench->bias,
+                                          .parameter_count = 1};
+
+    return akg_value_and_grad(tape, &request, outputs, NULL, outputs + 1, diagnostics);
+}
+
+/* Its gradient is zeros, anew in each run. */
+static void test_unused(struct bench *bench)
+{
+    const char *input = "float32[N]";
+    akg_tensor *x = api_vector(AKG_FLOAT32, 9, 1, 0.25), *zeros = NULL, *outputs[2] = {NULL};
+    akg_graph *graph = NULL;
+
+    CHECK(akg_graph_record(bench->tape, net_unused, bench, &input, 1, 2, &graph, NULL) == AKG_OK);
+    CHECK(akg_tensor_create(AKG_FLOAT32, akg_tensor_rank(bench->bias), akg_tensor_shape(bench->bias),
+                            &zeros) == AKG_OK);
+    akg_tensor_fill(zeros, 0);
+    for (int run = 0; run < 2; run++) {
+        CHECK(akg_graph_run(graph, &x, outputs, NULL) == AKG_OK);
+        CHECK(api_same(outputs[1], zeros));
+        akg_tensor_fill(outputs[1], 7);
+        tensors_release(outputs, 2);
+    }
+    tensors_release((akg_tensor *[]){x, zeros}, 2);
+    akg_graph_release(graph);
+}
+
 /* ---- functions that decide by extents --------------------------------------------------------------- */
 
 /* Forward such a function decides anew for each run; a gradient is of the calls that were recorded, and there
@@ -693,6 +739,7 @@ int main(void)
     test_random(&bench);
     test_nested(&bench);
     test_outputs(&bench);
+    test_unused(&bench);
     test_decided(&bench);
     test_threads(&bench);
     test_failures(&bench);
