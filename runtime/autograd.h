@@ -190,9 +190,8 @@ akg_status autograd_cast(akg_tape *tape, akg_tensor *source, akg_dtype dtype, ak
 /* A view with strides of 0, in the shape of an output. */
 akg_status autograd_expand(akg_tape *tape, akg_tensor *source, const struct autograd_output *form,
                            akg_tensor **expanded);
-/* In the form of an output, and where that lies. `of`: the output itself, NULL where it is not at hand; what
- * was made before a recording is told by it. */
-akg_status autograd_filled(akg_tape *tape, const struct autograd_output *form, akg_tensor *of, double value,
+/* In the form of an output, and where that lies. */
+akg_status autograd_filled(akg_tape *tape, const struct autograd_output *form, double value,
                            akg_tensor **tensor, akg_diagnostics **diagnostics);
 /* The elements of autograd_sum_to, stored in a tensor that is there; both on the host. */
 akg_status autograd_sum_into(const akg_tensor *source, akg_tensor *sum);

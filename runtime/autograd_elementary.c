@@ -266,7 +266,8 @@ akg_status autograd_cast(akg_tape *tape, akg_tensor *source, akg_dtype dtype, ak
     akg_status status;
 
     if (tape && tape->graph)
-        status = recording_sum(tape->graph, source, -1, dtype, source->rank, tensor_shape(source), cast);
+        status = recording_sum(tape->graph, source, RECORDED_LIKE_SOURCE, dtype, source->rank,
+                               tensor_shape(source), cast);
     else
         status = source->device ? device_convert(source, dtype, cast, diagnostics)
                                 : akg_tensor_cast(source, dtype, cast);
@@ -285,18 +286,14 @@ akg_status autograd_expand(akg_tape *tape, akg_tensor *source, const struct auto
                             : status;
 }
 
-akg_status autograd_filled(akg_tape *tape, const struct autograd_output *form, akg_tensor *of, double value,
+akg_status autograd_filled(akg_tape *tape, const struct autograd_output *form, double value,
                            akg_tensor **tensor, akg_diagnostics **diagnostics)
 {
     struct gpu_failure failure = {0};
-    int like = form->recorded;
 
-    if (tape && tape->graph && like < 0 && of)
-        like = recording_find(tape->graph, of);
-    if (tape && tape->graph && like >= 0)
-        return recording_fill(tape->graph, like, form->dtype, form->rank, form->dims, value, tensor);
     if (tape && tape->graph)
-        recording_break(tape->graph, "a gradient goes to what was made before the recording");
+        return recording_fill(tape->graph, form->recorded, form->dtype, form->rank, form->dims, value,
+                              tensor);
     akg_status status =
         tensor_allocate_on(form->device, form->dtype, form->rank, form->dims, value == 0, tensor, &failure);
 

@@ -217,8 +217,7 @@ static akg_status take_output_gradients(struct autograd_pass *pass, struct autog
     for (int i = 0; i < node->output_count && node->materialise && *any && status == AKG_OK; i++) {
         const struct autograd_output *output = &node->outputs[i];
         if (!pass->output_gradients[i] && output->dims)
-            status =
-                autograd_filled(pass->tape, output, NULL, 0, &pass->output_gradients[i], pass->diagnostics);
+            status = autograd_filled(pass->tape, output, 0, &pass->output_gradients[i], pass->diagnostics);
     }
     return status;
 }
@@ -369,12 +368,11 @@ static akg_status check_root(struct autograd_pass *pass, const akg_tensor *root,
                : refuse_form(pass, AKG_ERROR_USAGE, place, gradient, output);
 }
 
-static akg_status start_root(struct autograd_pass *pass, akg_tensor *root, akg_tensor *gradient)
+static akg_status start_root(struct autograd_pass *pass, const akg_tensor *root, akg_tensor *gradient)
 {
     struct autograd_output *output = &root->node->outputs[root->output];
     akg_tensor *first = akg_tensor_retain(gradient);
-    akg_status status =
-        first ? AKG_OK : autograd_filled(pass->tape, output, root, 1, &first, pass->diagnostics);
+    akg_status status = first ? AKG_OK : autograd_filled(pass->tape, output, 1, &first, pass->diagnostics);
 
     return status == AKG_OK ? accumulate(pass, output, first) : status;
 }

@@ -120,10 +120,10 @@ static akg_status differentiate(struct value_run *run, akg_tape *tape)
                                       run->gradients, run->diagnostics);
     memory_free(roots);
     for (size_t i = 0; i < variables && status == AKG_OK; i++) {
-        akg_tensor *variable = run->variables[i];
+        const akg_tensor *variable = run->variables[i];
         if (!run->gradients[i])
-            status = autograd_filled(tape, &variable->node->outputs[variable->output], variable, 0,
-                                     &run->gradients[i], run->diagnostics);
+            status = autograd_filled(tape, &variable->node->outputs[variable->output], 0, &run->gradients[i],
+                                     run->diagnostics);
     }
     return status;
 }

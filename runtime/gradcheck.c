@@ -253,7 +253,7 @@ static akg_status check_make_leaf(struct check *check, size_t index)
     if (status == AKG_OK)
         status = akg_tensor_set_requires_grad(input->leaf, true, check->diagnostics);
     if (status == AKG_OK)
-        status = autograd_filled(NULL, &input->leaf->node->outputs[0], NULL, 0, &zeros, check->diagnostics);
+        status = autograd_filled(NULL, &input->leaf->node->outputs[0], 0, &zeros, check->diagnostics);
     if (status == AKG_OK)
         status = autograd_add(check->tape, input->leaf, zeros, &check->given[index], check->diagnostics);
     akg_tensor_release(zeros);

@@ -420,7 +420,7 @@ static bool form_stand_in(struct gradient_form *form, akg_tensor *const *outputs
     zeros.device = outputs[some]->device;
     for (size_t i = 0; i < form->output_count; i++) {
         akg_tensor **described = &form->described[form->input_count + i];
-        if (!outputs[i] && autograd_filled(NULL, &zeros, NULL, 0, described, NULL) != AKG_OK)
+        if (!outputs[i] && autograd_filled(NULL, &zeros, 0, described, NULL) != AKG_OK)
             return false;
         form->used[form->input_count + i] &= outputs[i] != NULL;
     }

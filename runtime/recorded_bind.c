@@ -145,13 +145,16 @@ static akg_status infer_call(struct bound_graph *bound, const struct recorded_st
 
 static akg_status infer_elementary(struct bound_graph *bound, const struct recorded_step *step)
 {
-    const akg_tensor *like = bound->values[step->like].tensor;
+    const struct recorded_value *form = &bound->graph->recording->values.items[step->outputs[0]];
+    const akg_tensor *like = step->like < 0 ? NULL : bound->values[step->like].tensor;
+    const int64_t *shape = like ? tensor_shape(like) : form->shape;
+    int rank = like ? like->rank : form->rank;
     struct bound_value *made = &bound->values[step->outputs[0]];
 
     if (step->kind != RECORDED_EXPAND)
-        return call_describe_only(step->dtype, like->rank, tensor_shape(like), bound->device, &made->tensor);
+        return call_describe_only(step->dtype, rank, shape, bound->device, &made->tensor);
     made->owner = bound->values[step->source].owner;
-    return broadcast_view(bound->values[step->source].tensor, like->rank, tensor_shape(like), &made->tensor);
+    return broadcast_view(bound->values[step->source].tensor, rank, shape, &made->tensor);
 }
 
 static akg_status infer_steps(struct bound_graph *bound, akg_diagnostics **diagnostics)

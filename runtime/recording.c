@@ -370,7 +370,7 @@ static akg_status elementary_put_down(struct recording *recording, void *context
     akg_status status;
 
     step.source = request->source ? recording_value(recording, request->source) : -1;
-    step.like = step.like < 0 ? step.source : step.like;
+    step.like = step.like == RECORDED_LIKE_SOURCE ? step.source : step.like;
     step.output_count = 1;
     step.outputs = arena_array(&recording->arena, int, 1);
     status = value_stand_in(recording, request->value, request->made, &step.outputs[0]);

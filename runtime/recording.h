@@ -43,7 +43,7 @@ struct recorded_step {
     int *outputs; /* numbers of values; one that is also an argument is written in place */
     int output_count;
     struct recorded_source place; /* CALL: in which plan, and the number of the call there */
-    int source, like;             /* SUM, EXPAND, FILL: values */
+    int source, like;             /* SUM, EXPAND, FILL: values; like may be RECORDED_AS_IT_WAS */
     akg_dtype dtype;              /* SUM, FILL */
     double fill;
     const akg_host_operator *host; /* HOST: its one argument is all its tensors */
@@ -97,7 +97,11 @@ struct recorded_source recording_enter(struct recording *recording, struct graph
                                        const akg_argument *arguments, size_t count, akg_status *status);
 void recording_leave(struct recording *recording, struct recorded_source before);
 
-/* The operations of gradients. `like` is the number of a value. */
+/* What the result of an operation of gradients is like, where it is no value of the recording: it has the
+ * extents that it was recorded with, as all has that was made before; or it is like the source. */
+enum { RECORDED_AS_IT_WAS = -1, RECORDED_LIKE_SOURCE = -2 };
+
+/* The operations of gradients. `like` is the number of a value, or one of those above. */
 akg_status recording_sum(struct recording *recording, akg_tensor *source, int like, akg_dtype dtype, int rank,
                          const int64_t *shape, akg_tensor **sum);
 akg_status recording_expand(struct recording *recording, akg_tensor *source, int like, int rank,

@@ -163,8 +163,8 @@ static akg_status scale_backward(const struct autograd_step *step, akg_tensor **
 {
     const double *factor = step->state;
     akg_tensor *other;
-    akg_status status = autograd_filled(step->tape, &(struct autograd_output){.dtype = AKG_FLOAT64}, NULL,
-                                        *factor, &other, diagnostics);
+    akg_status status = autograd_filled(step->tape, &(struct autograd_output){.dtype = AKG_FLOAT64}, *factor,
+                                        &other, diagnostics);
 
     net_backward_count++;
     if (status == AKG_OK)

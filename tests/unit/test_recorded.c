@@ -542,7 +542,7 @@ static void test_outputs(struct bench *bench)
     akg_graph_release(graph);
 }
 
-/* ---- parameters that nothing depends on ---------------------------------------------------------------- */
+/* ---- parameters that were there before ---------------------------------------------------------------- */
 
 NET(net_log)
 {
@@ -585,6 +585,47 @@ static void test_unused(struct bench *bench)
         tensors_release(outputs, 2);
     }
     tensors_release((akg_tensor *[]){x, zeros}, 2);
+    akg_graph_release(graph);
+}
+
+NET(net_shifted)
+{
+    struct bench *bench = user;
+    struct calls calls = {.tape = tape, .diagnostics = diagnostics};
+
+    (void)input_count;
+    return calls_end(&calls, calls_two(&calls, "add", inputs[0], bench->bias), &outputs[0]);
+}
+
+NET(net_broadcast)
+{
+    struct bench *bench = user;
+    akg_value_and_grad_request request = {.net = net_shifted,
+                                          .user = bench,
+                                          .inputs = inputs,
+                                          .input_count = input_count,
+                                          .output_count = 1,
+                                          .parameters = &bench->bias,
+                                          .parameter_count = 1};
+
+    return akg_value_and_grad(tape, &request, outputs, NULL, outputs + 1, diagnostics);
+}
+
+/* The gradient of a parameter that was broadcast is the sum over the rows, as many as a run has. */
+static void test_broadcast(struct bench *bench)
+{
+    const char *input = "float32[N, 6]";
+    akg_graph *graph = NULL;
+
+    CHECK(akg_graph_record(bench->tape, net_broadcast, bench, &input, 1, 2, &graph, NULL) == AKG_OK);
+    for (int64_t rows = 2; rows < 5; rows++) {
+        akg_tensor *x = tensor_of_normal(AKG_FLOAT32, 2, (int64_t[]){rows, 6}, 1), *outputs[2] = {NULL};
+        akg_tensor *expected = api_vector(AKG_FLOAT32, 6, (double)rows, 0);
+        CHECK(akg_graph_run(graph, &x, outputs, NULL) == AKG_OK);
+        CHECK(api_same(outputs[1], expected));
+        tensors_release(outputs, 2);
+        tensors_release((akg_tensor *[]){x, expected}, 2);
+    }
     akg_graph_release(graph);
 }
 
@@ -740,6 +781,7 @@ int main(void)
     test_nested(&bench);
     test_outputs(&bench);
     test_unused(&bench);
+    test_broadcast(&bench);
     test_decided(&bench);
     test_threads(&bench);
     test_failures(&bench);
