@@ -233,6 +233,8 @@ static struct ir_expr *compose_value(struct composer *c, const struct ir_expr *e
 /* A cast to its own dtype: a product that is stored is rounded, and what is added to it may not undo that. */
 static struct ir_expr *compose_rounded(struct composer *c, struct ir_expr *value)
 {
+    if (!dtype_is_float(value->dtype))
+        return value;
     struct ir_expr *cast = arena_new(c->kernel->arena, struct ir_expr);
 
     *cast = (struct ir_expr){

@@ -460,10 +460,11 @@ static bool weigh_expr(struct ir_expr *expr, void *weight)
     return true;
 }
 
-/* Rows of their own lengths pay where an iteration is more than a few instructions. */
+/* Rows of their own lengths pay where an iteration is more than a few instructions, or tests where it goes
+ * (`if j >= s[i]: y[i, j] = x[i, j - s[i]]`): a part tests at its ends. */
 static bool pays(const struct cutter *cutter, struct ir_stmt *loop)
 {
-    int weight = 0;
+    int weight = pass_block_may_stop(loop->body) ? WORTH : 0;
 
     ir_block_expressions(loop->body, weigh_expr, &weight);
     for (int k = 0; k < cutter->count; k++)

@@ -1,10 +1,10 @@
 /*
  * pass_partition_name.c: what a loop's variable is compared with may come out of a tensor, `if j >= w[i]`.
  *
- * Consumes a loop of step 1; gives names, before it, to elements that conditions of its body compare its
- * variable with in every iteration and that are the same in all of them: places where the loop may be cut.
- * They are loaded where the loop has an iteration, as the program does, and only where the indices are known
- * to be inside. Where it turns out that there is no cut, the elements are put back.
+ * Consumes a loop of step 1; gives names, before it, to elements, of narrower integers too, that conditions
+ * of its body compare its variable with in every iteration and that are the same in all of them: places where
+ * the loop may be cut. They are loaded where the loop has an iteration, as the program does, and only where
+ * the indices are known to be inside. Where it turns out that there is no cut, the elements are put back.
  */
 #include "pass_partition.h"
 
@@ -21,9 +21,22 @@ static bool is_steady(struct ir_expr *expr, void *context)
                                        expr->symbol->kind != IR_SYMBOL_VARIABLE);
 }
 
+static bool declares(struct ir_stmt *stmt, void *symbol)
+{
+    return stmt->kind != IR_LET || stmt->symbol != symbol;
+}
+
+/* As int64, or a name that has been given to it. */
 static bool is_element(struct ir_expr *expr, const struct ir_stmt *loop)
 {
-    return expr->kind == IR_LOAD && expr->dtype == AKG_INT64 && !pass_expr_may_stop(expr) &&
+    const struct ir_expr *element = expr;
+    bool is_cast = expr->kind == IR_OPERATION && expr->operation == OP_CAST && expr->dtype == AKG_INT64;
+    if (is_cast && dtype_is_integer(expr->operands[0]->dtype))
+        element = expr->operands[0];
+    if (element->kind == IR_SYMBOL)
+        return is_cast && element->symbol->kind == IR_SYMBOL_LET &&
+               ir_block_walk(loop->body, declares, element->symbol);
+    return element->kind == IR_LOAD && expr->dtype == AKG_INT64 && !pass_expr_may_stop(expr) &&
            ir_expr_walk(expr, is_steady, (void *)loop);
 }
 

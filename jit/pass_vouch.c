@@ -136,7 +136,8 @@ void vouch_extreme(struct voucher *voucher, struct block *out, struct ir_symbol 
 static void append_index(struct voucher *voucher, struct block *out, struct ir_expr *index,
                          const struct ir_expr *extent)
 {
-    struct bound *bound = bound_of(voucher, index);
+    struct ir_expr *wide = vouch_widened(voucher->pass, index);
+    struct bound *bound = bound_of(voucher, wide ? wide : index);
     struct ir_expr *narrow = narrow_index(bound->index);
     bool known = false;
     if (narrow) {
@@ -150,6 +151,9 @@ static void append_index(struct voucher *voucher, struct block *out, struct ir_e
         known |= ir_expr_equal(bound->extents.items[k], extent);
     if (!known)
         list_push(voucher->pass->arena, &bound->extents, extent);
+    if (wide && !known)
+        list_push(voucher->pass->arena, &bound->extents,
+                  ir_integer(voucher->pass->kernel, AKG_INT64, VOUCH_SPAN));
 }
 
 /* ---- tests of expressions ----------------------------------------------------------------------------- */
@@ -666,6 +670,7 @@ static void make_versions(struct voucher *voucher, struct ir_stmt **place, struc
     struct block block = begin_block();
     nest->next = NULL;
     struct ir_stmt *trusted = pass_copy_block(voucher->pass, nest);
+    vouch_widen(voucher->pass, trusted);
     pass_trust(trusted);
     pass_unroll_block(voucher->pass, trusted); /* a loop that might stop was not written out */
     for (int k = 0; k < voucher->declarations.count; k++)

@@ -78,6 +78,14 @@ static inline int vouch_later(int a, int b)
     return a > b ? a : b;
 }
 
+/* ---- pass_vouch_wide.c ---- */
+
+/* An index that is an int32 sum along a loop as one of int64, which is the same where it is not negative and
+ * below 2^31; NULL: it is none. */
+struct ir_expr *vouch_widened(struct pass *pass, const struct ir_expr *index);
+/* Has such indices where they were tested. */
+void vouch_widen(struct pass *pass, struct ir_stmt *block);
+
 /* ---- pass_vouch_range.c ---- */
 
 /* Counts the iterations of a loop from row[i] to row[i + 1], where its variable is tested. `stmt`: that of

@@ -96,7 +96,8 @@ bool vector_is_invariant(const struct vector_builder *builder, const struct ir_e
         return symbol_is_invariant(builder, expr->symbol);
     case IR_LOAD:
         if (may_be_stored(builder, expr->access.buffer) ||
-            ((builder->mask >= 0 || builder->is_guarded) && !is_loaded(builder, expr)))
+            ((builder->mask >= 0 || builder->is_guarded) && expr->access.buffer->rank > 0 && /* it is there */
+             !is_loaded(builder, expr)))
             return false;
         for (int axis = 0; axis < expr->access.buffer->rank; axis++) {
             bool tested = expr->access.checks[axis] == IR_CHECK_ELEMENT && !builder->options->trust_indices;
