@@ -11,7 +11,9 @@
 /* Elements of a row, below which rows that the data ends are gone through one by one: of rows that find
  * others by them, of those that have functions computed or whose elements hang on each other, and of all
  * other ones, for each sum that they have; measured with sparse matrices and segments on Zen 5. Iterations of
- * loops of the call likewise, and of nests, of which each iteration has as many again. */
+ * loops of the call likewise, and of nests, where their columns are as few as those of loops, or as their
+ * rows where there are windows in them (Zen 4: two channels of a convolution in space 202 us, 18 by vectors).
+ */
 enum { FEW_GATHERED = 48, FEW_LONG = 2, FEW_OF_ROW = 6, FEW_OF_LOOP = 9, FEW_OF_NEST = 4 };
 
 /* ---- rows that the data ends ------------------------------------------------------------------- */
@@ -180,8 +182,15 @@ static bool has_lanes_along(const struct vector_plan *plan, int number)
     return nest && nest->is_along;
 }
 
-/* A test for each loop of the plan; false: it cannot be told before how long one is, or vectors of functions
- * are called in it. */
+/* Its iterations are fewer than so many. */
+static void ask_few(struct tests *tests, const struct ir_stmt *loop, int few)
+{
+    struct flow_test test = {.begins = loop->low, .ends = loop->high, .few = few};
+    list_push(&tests->plan->arena, &tests->flow->tests, test);
+}
+
+/* A test for each loop of the plan, and for the columns of a nest of few rows; false: it cannot be told
+ * before how long one is, or vectors of functions are called in it. */
 static bool add_test(struct ir_stmt *stmt, void *context)
 {
     struct tests *tests = context;
@@ -195,9 +204,10 @@ static bool add_test(struct ir_stmt *stmt, void *context)
         !ir_block_expressions(stmt->body, calls, NULL))
         return false;
     const struct vector_nest *nest = number < 0 ? NULL : tests->plan->loops.items[number]->nest;
-    struct flow_test test = {
-        .begins = stmt->low, .ends = stmt->high, .few = nest ? FEW_OF_NEST : FEW_OF_LOOP};
-    list_push(&tests->plan->arena, &tests->flow->tests, test);
+    ask_few(tests, stmt, nest ? FEW_OF_NEST : FEW_OF_LOOP);
+    const struct ir_stmt *columns = nest ? nest->loops[VECTOR_COLUMNS] : stmt;
+    if (columns != stmt && pass_is_of_call(columns->low) && pass_is_of_call(columns->high))
+        ask_few(tests, columns, nest->depth > VECTOR_DEPTHS + 1 ? FEW_OF_NEST : FEW_OF_LOOP);
     return true;
 }
 
