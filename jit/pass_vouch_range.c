@@ -33,8 +33,14 @@ static const struct bound *range_of(const struct voucher *voucher, const struct 
     return NULL;
 }
 
+/* What is loaded is so at the variable itself: all of the range is inside then, and not only the rows. */
 static bool is_of_loop(struct ir_expr *expr, void *symbol)
 {
+    for (int axis = 0; expr->kind == IR_LOAD && axis < expr->access.buffer->rank; axis++) {
+        struct ir_expr *index = expr->access.indices[axis];
+        if (index->kind != IR_SYMBOL && pass_mentions(index, symbol))
+            return false;
+    }
     return expr->kind != IR_SYMBOL || expr->symbol->kind != IR_SYMBOL_LOOP || expr->symbol == symbol;
 }
 

@@ -165,6 +165,7 @@ struct vector_accumulator {
     int choice;            /* CHOSEN: the number of it */
     bool is_quiet; /* MAX or MIN of floats as a comparison has it: nan is no better than anything, and of
                       two zeros one stays */
+    bool is_held;  /* of nests: none, but a scalar that is computed before the depths, and stays */
     int slot;      /* handed in, taken back */
 };
 
@@ -232,9 +233,9 @@ typedef LIST(struct vector_equal) vector_equals;
 /* What makes a loop a nest, or, where there are no depths, the rows of a vector loop: then the values are
  * those of the columns alone, and `state` is the slot with how many rows there are. A nest's values come in
  * three sections: before the loops that accumulate, in the innermost of them, behind them. No value is used
- * in another section than its own, but for accumulators. A nest without rows begins with its columns:
- * loops[VECTOR_ROWS] is NULL, and stands for one row. Such a one may have a while, loops[VECTOR_DEPTHS], in
- * place of the loops that accumulate; it counts as no level. */
+ * in another section than its own, but for accumulators, and scalars that are held like them. A nest without
+ * rows begins with its columns: loops[VECTOR_ROWS] is NULL, and stands for one row. Such a one may have a
+ * while, loops[VECTOR_DEPTHS], in place of the loops that accumulate; it counts as no level. */
 struct vector_nest {
     const struct ir_stmt *loops[VECTOR_LEVELS];
     /* loops around that are one with loops of these (vector_merge.c): the outermost of those whose iterations

@@ -175,8 +175,8 @@ static bool is_handed_on(const struct ir_stmt *declaration)
 {
     struct mention mention = {declaration->symbol, false};
     const struct ir_stmt *loop = declaration;
-    while (loop && loop->kind != IR_FOR)
-        loop = vector_band_next(loop);
+    while (loop && loop->kind != IR_FOR && !is_condition(loop))
+        loop = loop->next;
     ir_block_expressions((struct ir_stmt *)loop, note_mention, &mention);
     ir_block_walk((struct ir_stmt *)loop, note_assigned, &mention);
     return mention.found;

@@ -158,25 +158,75 @@ static void set(struct vector_builder *builder, int accumulator, int value)
     vector_add(builder, effect);
 }
 
+static void add_accumulator(struct vector_builder *builder, struct ir_symbol *symbol, bool is_held)
+{
+    struct vector_accumulator row = {.symbol = symbol,
+                                     .dtype = symbol->dtype,
+                                     .type = vector_type_of(symbol->dtype),
+                                     .is_held = is_held,
+                                     .slot = -1};
+    if (row.type == VECTOR_MASK)
+        vector_refuse(builder);
+    list_push(builder->arena, &builder->loop->accumulators, row);
+    set(builder, builder->loop->accumulators.count - 1, *vector_scalar(builder, symbol));
+}
+
+struct mention {
+    const struct ir_symbol *symbol;
+    int left; /* nodes that are looked at */
+};
+
+/* Scalars stand for their values. */
+static bool mentions_not(struct ir_expr *expr, void *context)
+{
+    struct mention *mention = context;
+    if (--mention->left < 0 || expr->kind != IR_SYMBOL)
+        return mention->left >= 0;
+    return expr->symbol != mention->symbol &&
+           (expr->symbol->kind != IR_SYMBOL_LET || ir_expr_walk(expr->symbol->value, mentions_not, context));
+}
+
+static bool is_quick(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    if (expr->kind != IR_OPERATION || !dtype_is_float(expr->dtype))
+        return true;
+    bool divides = expr->operation == OP_TRUEDIV && expr->operands[1]->kind != IR_REAL;
+    return !divides && expr->operation != OP_SQRT && expr->operation != OP_RSQRT &&
+           !vector_is_call(expr->operation);
+}
+
+/* Whether it takes long to compute, and the depths use it: then lanes hold it all the time. */
+static bool is_to_be_held(const struct vector_builder *builder, const struct ir_stmt *let)
+{
+    enum { MOST = 200 };
+    const struct vector_nest *nest = builder->nest;
+    struct mention mention = {let->symbol, MOST};
+    return let->kind == IR_LET && nest->first == VECTOR_COLUMNS && !nest->is_along && !nest->fold &&
+           vector_type_of(let->symbol->dtype) != VECTOR_MASK && !vector_is_invariant(builder, let->value) &&
+           !ir_expr_walk(let->value, is_quick, NULL) &&
+           !ir_block_expressions(nest->loops[VECTOR_DEPTHS]->body, mentions_not, &mention) &&
+           mention.left >= 0;
+}
+
 /* The variables that the depths change, and what they are before. */
 static void find_accumulators(struct vector_builder *builder)
 {
+    enum { HELD = 3 };
     const struct vector_nest *nest = builder->nest;
-    const struct ir_stmt *depths = nest->loops[VECTOR_DEPTHS];
-    for (const struct ir_stmt *stmt = nest->loops[VECTOR_COLUMNS]->body; stmt != depths; stmt = stmt->next) {
-        if (stmt->kind != IR_VARIABLE || !assigns(depths, stmt->symbol))
-            continue;
-        struct vector_accumulator row = {.symbol = stmt->symbol,
-                                         .dtype = stmt->symbol->dtype,
-                                         .type = vector_type_of(stmt->symbol->dtype),
-                                         .slot = -1};
-        if (row.type == VECTOR_MASK)
-            vector_refuse(builder);
-        list_push(builder->arena, &builder->loop->accumulators, row);
-        set(builder, builder->loop->accumulators.count - 1, *vector_scalar(builder, stmt->symbol));
-    }
+    const struct ir_stmt *depths = nest->loops[VECTOR_DEPTHS], *first = nest->loops[VECTOR_COLUMNS]->body;
+    int held = 0;
+    for (const struct ir_stmt *stmt = first; stmt != depths; stmt = stmt->next)
+        if (stmt->kind == IR_VARIABLE && assigns(depths, stmt->symbol))
+            add_accumulator(builder, stmt->symbol, false);
     if (!builder->loop->accumulators.count)
         vector_refuse(builder);
+    for (const struct ir_stmt *stmt = first; stmt != depths && held < HELD && !builder->refused;
+         stmt = stmt->next)
+        if (is_to_be_held(builder, stmt)) {
+            add_accumulator(builder, stmt->symbol, true);
+            held++;
+        }
 }
 
 bool vector_is_depth(const struct vector_builder *builder, const struct ir_symbol *symbol)
@@ -232,10 +282,14 @@ static void begin_section(struct vector_builder *builder)
     }
 }
 
+/* `accumulator` -1: of any that changes. */
 static bool is_total(const struct vector_builder *builder, int number, int accumulator)
 {
     const struct vector_value *value = number < 0 ? NULL : &builder->loop->values.items[number];
-    return value && value->kind == VECTOR_TOTAL && (accumulator < 0 || value->slot == accumulator);
+    if (!value || value->kind != VECTOR_TOTAL)
+        return false;
+    return accumulator < 0 ? !builder->loop->accumulators.items[value->slot].is_held
+                           : value->slot == accumulator;
 }
 
 static bool accumulates_in_place(enum operation operation, akg_dtype dtype)
@@ -469,7 +523,8 @@ static bool accumulators_mix(const struct vector_loop *loop)
         for (int operand = 0; operand < 3; operand++)
             if ((value->kind == VECTOR_SET || value->kind == VECTOR_ACCUMULATE) &&
                 value->operands[operand] >= 0 &&
-                loop->values.items[value->operands[operand]].kind == VECTOR_TOTAL)
+                loop->values.items[value->operands[operand]].kind == VECTOR_TOTAL &&
+                !loop->accumulators.items[loop->values.items[value->operands[operand]].slot].is_held)
                 return true;
     }
     return false;
