@@ -331,6 +331,15 @@ static void fused_generate(struct group *group, struct jit_instance *fused, akg_
         backend_tcc_free(&fused->code);
 }
 
+/* Nobody takes memory for temporaries of a step; the program of a device sees to them itself. */
+static bool needs_memory(const struct ir_kernel *kernel)
+{
+    for (int k = 0; k < kernel->buffers.count; k++)
+        if (kernel->buffers.items[k]->role == IR_TEMPORARY && !kernel->buffers.items[k]->unused)
+            return true;
+    return false;
+}
+
 static void fused_compile(struct group *group, struct jit_instance *fused, akg_diagnostics *list)
 {
     const struct vector_options *vectors = &group->candidates[0].step->recorded->kernel->module->vectors;
@@ -340,7 +349,8 @@ static void fused_compile(struct group *group, struct jit_instance *fused, akg_d
 
     diagnostics_set_escape(list, fused->arena.escape);
     fused->kernel = group_compose(group, &fused->arena);
-    if (fused->kernel && pipeline_optimise(fused->kernel, &passes, list)) {
+    if (fused->kernel && pipeline_optimise(fused->kernel, &passes, list) &&
+        (passes.for_threads || !needs_memory(fused->kernel))) {
         sites_number(fused->kernel, &fused->sites);
         diagnostics_set_escape(list, NULL);
         fused_generate(group, fused, list);
@@ -433,7 +443,7 @@ static void fused_scalars(const struct group *group, struct fused_run *run)
 static void fused_buffers(const struct group *group, struct fused_run *run)
 {
     struct arena *arena = &group->bound->arena;
-    int count = run->instance->kernel->buffers.count, at = group->input_count;
+    int count = run->instance->kernel->buffers.count, at = group->input_count; /* with temporaries */
 
     run->buffers = arena_array(arena, struct fused_buffer, count + 1);
     memcpy(run->buffers, group->buffers, sizeof *run->buffers * (size_t)group->input_count);
@@ -445,7 +455,7 @@ static void fused_buffers(const struct group *group, struct fused_run *run)
             else
                 group->bound->values[step->outputs[i]].place = BOUND_ABSENT;
     }
-    run->buffer_count = count;
+    run->buffer_count = at;
     run->data = arena_array(arena, void *, count + 1);
     run->strides = arena_array(arena, const int64_t *, count + 1);
 }

@@ -542,93 +542,6 @@ static void test_outputs(struct bench *bench)
     akg_graph_release(graph);
 }
 
-/* ---- parameters that were there before ---------------------------------------------------------------- */
-
-NET(net_log)
-{
-    struct calls calls = {.tape = tape, .diagnostics = diagnostics};
-
-    (void)user;
-    (void)input_count;
-    akg_tensor *y = calls_one(&calls, "log", inputs[0]);
-    return calls_end(&calls, y, &outputs[0]);
-}
-
-NET(net_unused)
-{
-    struct bench *bench = user;
-    akg_value_and_grad_request request = {.net = net_log,
-                                          .inputs = inputs,
-                                          .input_count = input_count,
-                                          .output_count = 1,
-                                          .parameters = &bench->bias,
-                                          .parameter_count = 1};
-
-    return akg_value_and_grad(tape, &request, outputs, NULL, outputs + 1, diagnostics);
-}
-
-/* Its gradient is zeros, anew in each run. */
-static void test_unused(struct bench *bench)
-{
-    const char *input = "float32[N]";
-    akg_tensor *x = api_vector(AKG_FLOAT32, 9, 1, 0.25), *zeros = NULL, *outputs[2] = {NULL};
-    akg_graph *graph = NULL;
-
-    CHECK(akg_graph_record(bench->tape, net_unused, bench, &input, 1, 2, &graph, NULL) == AKG_OK);
-    CHECK(akg_tensor_create(AKG_FLOAT32, akg_tensor_rank(bench->bias), akg_tensor_shape(bench->bias),
-                            &zeros) == AKG_OK);
-    akg_tensor_fill(zeros, 0);
-    for (int run = 0; run < 2; run++) {
-        CHECK(akg_graph_run(graph, &x, outputs, NULL) == AKG_OK);
-        CHECK(api_same(outputs[1], zeros));
-        akg_tensor_fill(outputs[1], 7);
-        tensors_release(outputs, 2);
-    }
-    tensors_release((akg_tensor *[]){x, zeros}, 2);
-    akg_graph_release(graph);
-}
-
-NET(net_shifted)
-{
-    struct bench *bench = user;
-    struct calls calls = {.tape = tape, .diagnostics = diagnostics};
-
-    (void)input_count;
-    return calls_end(&calls, calls_two(&calls, "add", inputs[0], bench->bias), &outputs[0]);
-}
-
-NET(net_broadcast)
-{
-    struct bench *bench = user;
-    akg_value_and_grad_request request = {.net = net_shifted,
-                                          .user = bench,
-                                          .inputs = inputs,
-                                          .input_count = input_count,
-                                          .output_count = 1,
-                                          .parameters = &bench->bias,
-                                          .parameter_count = 1};
-
-    return akg_value_and_grad(tape, &request, outputs, NULL, outputs + 1, diagnostics);
-}
-
-/* The gradient of a parameter that was broadcast is the sum over the rows, as many as a run has. */
-static void test_broadcast(struct bench *bench)
-{
-    const char *input = "float32[N, 6]";
-    akg_graph *graph = NULL;
-
-    CHECK(akg_graph_record(bench->tape, net_broadcast, bench, &input, 1, 2, &graph, NULL) == AKG_OK);
-    for (int64_t rows = 2; rows < 5; rows++) {
-        akg_tensor *x = tensor_of_normal(AKG_FLOAT32, 2, (int64_t[]){rows, 6}, 1), *outputs[2] = {NULL};
-        akg_tensor *expected = api_vector(AKG_FLOAT32, 6, (double)rows, 0);
-        CHECK(akg_graph_run(graph, &x, outputs, NULL) == AKG_OK);
-        CHECK(api_same(outputs[1], expected));
-        tensors_release(outputs, 2);
-        tensors_release((akg_tensor *[]){x, expected}, 2);
-    }
-    akg_graph_release(graph);
-}
-
 /* ---- functions that decide by extents --------------------------------------------------------------- */
 
 /* Forward such a function decides anew for each run; a gradient is of the calls that were recorded, and there
@@ -780,8 +693,6 @@ int main(void)
     test_random(&bench);
     test_nested(&bench);
     test_outputs(&bench);
-    test_unused(&bench);
-    test_broadcast(&bench);
     test_decided(&bench);
     test_threads(&bench);
     test_failures(&bench);

@@ -1,0 +1,188 @@
+/*
+ * test_recorded_captured.c: recorded graphs with tensors of the program in them, which were there before:
+ * gradients of parameters that nothing depends on, or that are broadcast, and operands that are used again
+ * and again.
+ */
+#include "check.h"
+#include "recorded_support.h"
+
+struct captured {
+    akg_registry *registry;
+    akg_tape *tape;
+    akg_tensor *bias;
+};
+
+NET(net_log)
+{
+    struct calls calls = {.tape = tape, .diagnostics = diagnostics};
+
+    (void)user;
+    (void)input_count;
+    akg_tensor *y = calls_one(&calls, "log", inputs[0]);
+    return calls_end(&calls, y, &outputs[0]);
+}
+
+NET(net_unused)
+{
+    struct captured *captured = user;
+    akg_value_and_grad_request request = {.net = net_log,
+                                          .inputs = inputs,
+                                          .input_count = input_count,
+                                          .output_count = 1,
+                                          .parameters = &captured->bias,
+                                          .parameter_count = 1};
+
+    return akg_value_and_grad(tape, &request, outputs, NULL, outputs + 1, diagnostics);
+}
+
+/* Its gradient is zeros, anew in each run. */
+static void test_unused(struct captured *captured)
+{
+    const char *input = "float32[N]";
+    akg_tensor *x = api_vector(AKG_FLOAT32, 9, 1, 0.25), *zeros = NULL, *outputs[2] = {NULL};
+    akg_graph *graph = NULL;
+
+    CHECK(akg_graph_record(captured->tape, net_unused, captured, &input, 1, 2, &graph, NULL) == AKG_OK);
+    CHECK(akg_tensor_create(AKG_FLOAT32, akg_tensor_rank(captured->bias), akg_tensor_shape(captured->bias),
+                            &zeros) == AKG_OK);
+    akg_tensor_fill(zeros, 0);
+    for (int run = 0; run < 2; run++) {
+        CHECK(akg_graph_run(graph, &x, outputs, NULL) == AKG_OK);
+        CHECK(api_same(outputs[1], zeros));
+        akg_tensor_fill(outputs[1], 7);
+        tensors_release(outputs, 2);
+    }
+    tensors_release((akg_tensor *[]){x, zeros}, 2);
+    akg_graph_release(graph);
+}
+
+NET(net_shifted)
+{
+    struct captured *captured = user;
+    struct calls calls = {.tape = tape, .diagnostics = diagnostics};
+
+    (void)input_count;
+    return calls_end(&calls, calls_two(&calls, "add", inputs[0], captured->bias), &outputs[0]);
+}
+
+NET(net_broadcast)
+{
+    struct captured *captured = user;
+    akg_value_and_grad_request request = {.net = net_shifted,
+                                          .user = captured,
+                                          .inputs = inputs,
+                                          .input_count = input_count,
+                                          .output_count = 1,
+                                          .parameters = &captured->bias,
+                                          .parameter_count = 1};
+
+    return akg_value_and_grad(tape, &request, outputs, NULL, outputs + 1, diagnostics);
+}
+
+/* The gradient of a parameter that was broadcast is the sum over the rows, as many as a run has. */
+static void test_broadcast(struct captured *captured)
+{
+    const char *input = "float32[N, 6]";
+    akg_graph *graph = NULL;
+
+    CHECK(akg_graph_record(captured->tape, net_broadcast, captured, &input, 1, 2, &graph, NULL) == AKG_OK);
+    for (int64_t rows = 2; rows < 5; rows++) {
+        akg_tensor *x = tensor_of_normal(AKG_FLOAT32, 2, (int64_t[]){rows, 6}, 1), *outputs[2] = {NULL};
+        akg_tensor *expected = api_vector(AKG_FLOAT32, 6, (double)rows, 0);
+        CHECK(akg_graph_run(graph, &x, outputs, NULL) == AKG_OK);
+        CHECK(api_same(outputs[1], expected));
+        tensors_release(outputs, 2);
+        tensors_release((akg_tensor *[]){x, expected}, 2);
+    }
+    akg_graph_release(graph);
+}
+
+NET(net_outer)
+{
+    struct calls calls = {.tape = tape, .diagnostics = diagnostics};
+    akg_tensor *outer = calls_two(&calls, "add", inputs[0], user);
+
+    (void)input_count;
+    return calls_end(&calls, calls_one(&calls, "sum", calls_one(&calls, "neg", outer)), &outputs[0]);
+}
+
+/* Both operands are used again and again, which is packed where there is memory for that: a step has none. */
+static void test_outer(struct captured *captured)
+{
+    const char *input = "float32[N, 6]";
+    akg_tensor *p = tensor_of_normal(AKG_FLOAT32, 3, (int64_t[]){4, 1, 6}, 2);
+    akg_graph *graph = NULL;
+
+    CHECK(akg_graph_record(captured->tape, net_outer, p, &input, 1, 1, &graph, NULL) == AKG_OK);
+    for (int64_t rows = 2; rows < 30; rows += 9) {
+        akg_tensor *x = tensor_of_normal(AKG_FLOAT32, 2, (int64_t[]){rows, 6}, 1), *y = NULL,
+                   *expected = NULL;
+        CHECK(net_outer(captured->tape, p, &x, 1, &expected, NULL) == AKG_OK);
+        CHECK(akg_graph_run(graph, &x, &y, NULL) == AKG_OK);
+        CHECK(api_same(y, expected));
+        tensors_release((akg_tensor *[]){x, y, expected}, 3);
+    }
+    akg_tensor_release(p);
+    akg_graph_release(graph);
+}
+
+/* What a scalar without axes is chosen against, behind a product: to the bit what calls one by one give. */
+NET(net_cosine)
+{
+    struct calls calls = {.tape = tape, .diagnostics = diagnostics};
+    akg_tensor *least = calls_two(&calls, "minimum", inputs[0], inputs[0]);
+
+    (void)user, (void)input_count;
+    akg_tensor *y = calls_two(&calls, "multiply", calls_one(&calls, "cos", least), inputs[1]);
+    return calls_end(&calls, y, &outputs[0]);
+}
+
+NET(net_chosen)
+{
+    size_t position = 0;
+    akg_value_and_grad_request request = {.net = net_cosine,
+                                          .inputs = inputs,
+                                          .input_count = input_count,
+                                          .output_count = 1,
+                                          .positions = &position,
+                                          .position_count = 1};
+
+    (void)user;
+    return akg_value_and_grad(tape, &request, outputs, outputs + 1, NULL, diagnostics);
+}
+
+static void test_chosen(struct captured *captured)
+{
+    const char *const forms[] = {"float32[N]", "float32[N]"};
+    akg_tensor *inputs[] = {tensor_of_normal(AKG_FLOAT32, 1, (int64_t[]){50}, 3),
+                            tensor_of_normal(AKG_FLOAT32, 1, (int64_t[]){50}, 4)};
+    akg_tensor *eager[2] = {NULL}, *run[2] = {NULL};
+    akg_graph *graph = NULL;
+
+    CHECK(net_chosen(captured->tape, NULL, inputs, 2, eager, NULL) == AKG_OK);
+    CHECK(akg_graph_record(captured->tape, net_chosen, NULL, forms, 2, 2, &graph, NULL) == AKG_OK);
+    CHECK(akg_graph_run(graph, inputs, run, NULL) == AKG_OK);
+    CHECK(api_same(run[0], eager[0]) && api_same(run[1], eager[1]));
+    tensors_release(eager, 2);
+    tensors_release(run, 2);
+    tensors_release(inputs, 2);
+    akg_graph_release(graph);
+}
+
+int main(void)
+{
+    struct captured captured = {.bias = tensor_of_normal(AKG_FLOAT32, 1, (int64_t[]){6}, 2)};
+
+    if (!CHECK(akg_registry_create(&captured.registry) == AKG_OK &&
+               akg_tape_create(captured.registry, &captured.tape) == AKG_OK &&
+               akg_tensor_set_requires_grad(captured.bias, true, NULL) == AKG_OK))
+        return check_done();
+    test_unused(&captured);
+    test_broadcast(&captured);
+    test_outer(&captured);
+    test_chosen(&captured);
+    akg_tensor_release(captured.bias);
+    akg_tape_release(captured.tape);
+    akg_registry_release(captured.registry);
+    return check_done();
+}
