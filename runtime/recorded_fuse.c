@@ -200,6 +200,21 @@ static int parameter_value(const struct recorded_step *step, const char *name)
     return -1;
 }
 
+/* What a member before the one of this number makes, or an input; a view is its owner, where it has all of
+ * its elements. */
+static struct compose_source group_value(struct group *group, int number, int value, akg_tensor *tensor)
+{
+    const struct bound_graph *bound = group->bound;
+    int owner = bound->values[value].owner;
+    struct compose_source source;
+
+    if (!group_find_result(group, number, owner, &source))
+        return group_input(group, value, tensor);
+    if (!is_same_shape(tensor, bound->values[owner].tensor))
+        group->fits = false; /* it would be read before it is there */
+    return source;
+}
+
 static void group_sources(struct group *group, int number)
 {
     const struct candidate *candidate = &group->candidates[number];
@@ -221,8 +236,8 @@ static void group_sources(struct group *group, int number)
             group->fits = false;
         else if (value < 0)
             sources[i] = group_input(group, -1, tensor->base);
-        else if (!group_find_result(group, number, value, &sources[i]))
-            sources[i] = group_input(group, value, tensor);
+        else
+            sources[i] = group_value(group, number, value, tensor);
     }
     group->members[number].sources = sources;
 }

@@ -9,7 +9,7 @@
 struct captured {
     akg_registry *registry;
     akg_tape *tape;
-    akg_tensor *bias;
+    akg_tensor *bias, *row;
 };
 
 NET(net_log)
@@ -169,19 +169,75 @@ static void test_chosen(struct captured *captured)
     akg_graph_release(graph);
 }
 
+/* (the gradient by the captured tensor) squared: of second order, with sums that are expanded again. */
+NET(net_squared)
+{
+    struct captured *captured = user;
+    struct calls calls = {.tape = tape, .diagnostics = diagnostics};
+    akg_tensor *y = NULL, *gradient = NULL;
+    akg_gradient_options options = {.retain_graph = true, .create_graph = true};
+
+    (void)input_count;
+    calls.status = calls_end(&calls, calls_two(&calls, "multiply", captured->row, inputs[0]), &y);
+    if (calls.status == AKG_OK)
+        calls.status = akg_gradients(tape, &y, NULL, 1, &captured->row, 1, &options, &gradient, diagnostics);
+    calls = (struct calls){.tape = tape, .diagnostics = diagnostics, .status = calls.status};
+    akg_status status = calls_end(
+        &calls, calls_one(&calls, "sum", calls_two(&calls, "multiply", gradient, gradient)), &outputs[0]);
+    tensors_release((akg_tensor *[]){y, gradient}, 2);
+    return status;
+}
+
+NET(net_second)
+{
+    size_t position = 0;
+    akg_value_and_grad_request request = {.net = net_squared,
+                                          .user = user,
+                                          .inputs = inputs,
+                                          .input_count = input_count,
+                                          .output_count = 1,
+                                          .positions = &position,
+                                          .position_count = 1};
+
+    return akg_value_and_grad(tape, &request, outputs, outputs + 1, NULL, diagnostics);
+}
+
+/* Of one row a sum that is expanded has the extents it had: what reads it comes behind what makes it. */
+static void test_second(struct captured *captured)
+{
+    const char *form = "float32[N, 6]";
+    akg_graph *graph = NULL;
+
+    CHECK(akg_graph_record(captured->tape, net_second, captured, &form, 1, 2, &graph, NULL) == AKG_OK);
+    for (int64_t rows = 1; rows < 4; rows++) {
+        akg_tensor *x = tensor_of_normal(AKG_FLOAT32, 2, (int64_t[]){rows, 6}, 3);
+        akg_tensor *eager[2] = {NULL}, *run[2] = {NULL};
+        CHECK(net_second(captured->tape, captured, &x, 1, eager, NULL) == AKG_OK);
+        CHECK(akg_graph_run(graph, &x, run, NULL) == AKG_OK);
+        CHECK(api_same(run[0], eager[0]) && api_same(run[1], eager[1]));
+        tensors_release(eager, 2);
+        tensors_release(run, 2);
+        akg_tensor_release(x);
+    }
+    akg_graph_release(graph);
+}
+
 int main(void)
 {
-    struct captured captured = {.bias = tensor_of_normal(AKG_FLOAT32, 1, (int64_t[]){6}, 2)};
+    struct captured captured = {.bias = tensor_of_normal(AKG_FLOAT32, 1, (int64_t[]){6}, 2),
+                                .row = tensor_of_normal(AKG_FLOAT32, 2, (int64_t[]){1, 6}, 1)};
 
     if (!CHECK(akg_registry_create(&captured.registry) == AKG_OK &&
                akg_tape_create(captured.registry, &captured.tape) == AKG_OK &&
-               akg_tensor_set_requires_grad(captured.bias, true, NULL) == AKG_OK))
+               akg_tensor_set_requires_grad(captured.bias, true, NULL) == AKG_OK &&
+               akg_tensor_set_requires_grad(captured.row, true, NULL) == AKG_OK))
         return check_done();
     test_unused(&captured);
     test_broadcast(&captured);
     test_outer(&captured);
     test_chosen(&captured);
-    akg_tensor_release(captured.bias);
+    test_second(&captured);
+    tensors_release((akg_tensor *[]){captured.bias, captured.row}, 2);
     akg_tape_release(captured.tape);
     akg_registry_release(captured.registry);
     return check_done();
