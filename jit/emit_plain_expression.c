@@ -164,6 +164,21 @@ static const char *infix(struct plain *plain, const struct ir_expr *expr, const 
                                    bits ? PLAIN_UNARY : (enum plain_precedence)(row->precedence + 1)));
 }
 
+/* Of as many bits as the integer has. */
+static const char *unsigned_type(akg_dtype dtype)
+{
+    switch (dtype_table[dtype].size) {
+    case 1:
+        return plain_type(AKG_UINT8);
+    case 2:
+        return plain_type(AKG_UINT16);
+    case 4:
+        return plain_type(AKG_UINT32);
+    default:
+        return plain_type(AKG_UINT64);
+    }
+}
+
 static const char *call(struct plain *plain, const char *function, const struct ir_expr *expr)
 {
     const char *list = NULL;
@@ -207,8 +222,9 @@ static const char *integer_operation(struct plain *plain, const struct ir_expr *
         return helper(plain, PLAIN_CEIL_DIV, "ceil_div", expr);
     case OP_POW:
         return helper(plain, PLAIN_POWER, "power", expr);
-    case OP_POPCOUNT:
-        return call(plain, "__builtin_popcountll", expr);
+    case OP_POPCOUNT: /* of the bits that the number has, and not of those of its sign */
+        return arena_format(arena, "__builtin_popcountll((%s)%s)", unsigned_type(expr->operands[0]->dtype),
+                            plain_expr(plain, expr->operands[0], PLAIN_UNARY));
     case OP_ABS:
         *precedence = PLAIN_CHOICE;
         return arena_format(arena, "%s < 0 ? -%s : %s", a, plain_expr(plain, expr->operands[0], PLAIN_UNARY),
@@ -275,9 +291,9 @@ static const char *operation_text(struct plain *plain, const struct ir_expr *exp
     case OP_BITNOT:
         *precedence = PLAIN_UNARY;
         return arena_format(arena, "%c%s",
-                            expr->operation == OP_NEG   ? '-'
-                            : expr->operation == OP_NOT ? '!'
-                                                        : '~',
+                            expr->operation == OP_NEG                              ? '-'
+                            : expr->operation == OP_NOT || expr->dtype == AKG_BOOL ? '!'
+                                                                                   : '~',
                             plain_expr(plain, operands[0], PLAIN_PRIMARY));
     case OP_SELECT:
         *precedence = PLAIN_CHOICE;

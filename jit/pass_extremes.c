@@ -29,16 +29,18 @@ static enum operation extreme_of(const struct ir_expr *condition, const struct i
     return OP_SELECT;
 }
 
-/* What is left of the condition, NULL: nothing; *operation as above. */
+/* What is left of the condition, NULL: nothing; *operation as above, of what *compared compares. */
 static struct ir_expr *take_comparison(struct ir_expr *condition, const struct ir_stmt *assign,
-                                       enum operation *operation)
+                                       enum operation *operation, const struct ir_expr **compared)
 {
+    *compared = condition;
     *operation = extreme_of(condition, assign->symbol, assign->value);
     if (*operation != OP_SELECT)
         return NULL;
     for (int side = 1; side >= 0 && condition->kind == IR_OPERATION && condition->operation == OP_AND;
          side--) {
-        *operation = extreme_of(condition->operands[side], assign->symbol, assign->value);
+        *compared = condition->operands[side];
+        *operation = extreme_of(*compared, assign->symbol, assign->value);
         if (*operation != OP_SELECT && (side == 1 || !pass_expr_may_stop(condition)))
             return condition->operands[1 - side];
     }
@@ -56,14 +58,17 @@ static bool visit(struct ir_stmt *stmt, void *context)
     struct visit *visit = context;
     struct ir_kernel *kernel = visit->pass->kernel;
     struct ir_stmt *assign = stmt->kind == IR_IF && !stmt->otherwise ? stmt->body : NULL;
+    const struct ir_expr *compared;
     enum operation operation;
     if (!assign || assign->next || assign->kind != IR_ASSIGN || !dtype_is_integer(assign->symbol->dtype))
         return true;
-    struct ir_expr *rest = take_comparison(stmt->value, assign, &operation);
+    struct ir_expr *rest = take_comparison(stmt->value, assign, &operation, &compared);
     if (operation == OP_SELECT)
         return true;
-    pass_set_value(
-        assign, ir_operation(kernel, operation, ir_symbol_use(kernel, assign->symbol), assign->value, NULL));
+    /* as the condition has it, which comes first: there it stops, if it does */
+    struct ir_expr *value = compared->operands[is_use_of(compared->operands[0], assign->symbol)];
+    pass_set_value(assign,
+                   ir_operation(kernel, operation, ir_symbol_use(kernel, assign->symbol), value, NULL));
     if (rest) {
         pass_set_value(stmt, rest);
     } else {
