@@ -11,7 +11,11 @@
 void emit_inner_firsts(struct vector_emission *emission, const struct ir_stmt *first)
 {
     struct emitter *emitter = emission->emitter;
-    for (const struct ir_stmt *loop = first; loop; loop = vector_band_next(loop)) {
+    for (const struct ir_stmt *loop = first; loop; loop = loop->next) {
+        if (vector_is_condition(loop)) {
+            emit_inner_firsts(emission, loop->body);
+            emit_inner_firsts(emission, loop->otherwise);
+        }
         if (loop->kind != IR_FOR || !emit_begins(emission, loop))
             continue;
         emit_lets(emission, loop->low);

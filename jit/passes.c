@@ -38,8 +38,8 @@ static const enum pass_id usual_order[] = {
     PASS_arrange,   PASS_pixels,    PASS_tabulate, PASS_partition, PASS_pixels,      PASS_tighten,
     PASS_ample,     PASS_common,    PASS_hoist,    PASS_dead,      PASS_unroll,      PASS_values,
     PASS_indices,   PASS_partition, PASS_unswitch, PASS_vouch,     PASS_detach,      PASS_part,
-    PASS_echo,      PASS_repeat,    PASS_lanes,    PASS_own,       PASS_skip,        PASS_blocks,
-    PASS_tile,      PASS_reductions};
+    PASS_echo,      PASS_repeat,    PASS_lanes,    PASS_own,       PASS_blocks,      PASS_tile,
+    PASS_reductions};
 
 const char *passes_name(int pass)
 {

@@ -280,15 +280,17 @@ struct vector_part {
     int guard; /* the slot of a count: where it is not above 0, the part is left out. -1: there is none */
 };
 
-/* Parts from one on that an iteration runs only where a slot is not 0. */
+/* Parts from `first` to before `last` that an iteration runs only where a slot is 1; negated: where it is 0.
+ */
 struct vector_condition {
-    int slot, first;
+    int slot, first, last;
+    bool is_negated;
 };
 
 struct vector_band {
     const struct ir_stmt *loop; /* in each iteration of which the parts are run */
     LIST(struct vector_part) parts;
-    LIST(struct vector_condition) conditions; /* in their order */
+    LIST(struct vector_condition) conditions; /* in the order in which they begin */
     LIST(struct vector_moving) moving;
     LIST(struct vector_repeat) repeats; /* innermost first */
 };
@@ -441,9 +443,8 @@ struct vector_loop *vector_serial_build(struct arena *arena, const struct ir_stm
 struct vector_loop *vector_band_build(struct arena *arena, const struct ir_stmt *stmt,
                                       struct vector_loop *const *loops, const struct vector_options *options);
 
-/* The statement that comes next of what a band runs in an iteration: behind this one, or inside of a
- * condition around the rest of the body that has loops. */
-const struct ir_stmt *vector_band_next(const struct ir_stmt *stmt);
+/* Whether the statement is a condition around loops, whose branches are parts of a band. */
+bool vector_is_condition(const struct ir_stmt *stmt);
 /* Makes the loop, which holds nothing but that of the band, one of the band's own; false where addresses or
  * bounds forbid it. */
 bool vector_band_repeat(struct arena *arena, const struct ir_stmt *stmt, struct vector_loop *band,

@@ -14,7 +14,7 @@
  * What is not linear in the loop variable, as of rows that an index out of a tensor picks and of loops whose
  * bounds are such, straight code before the loop computes.
  *
- * A condition around the rest of the body, loops and all, as of rows that are left out, is a jump.
+ * A condition around loops, as of rows that are left out or are others, is a jump over these.
  *
  * It gives up where some place may stop the kernel, and on what vector_serial.c gives up on.
  */
@@ -87,15 +87,9 @@ static bool may_stop(const struct ir_stmt *stmt, const struct vector_options *op
     return stops.found;
 }
 
-/* Whether it is a condition around parts, with which the body ends. */
-static bool is_condition(const struct ir_stmt *stmt)
+bool vector_is_condition(const struct ir_stmt *stmt)
 {
-    return stmt->kind == IR_IF && !stmt->next && !stmt->otherwise && pass_has_loop(stmt->body);
-}
-
-const struct ir_stmt *vector_band_next(const struct ir_stmt *stmt)
-{
-    return is_condition(stmt) ? stmt->body : stmt->next;
+    return stmt->kind == IR_IF && (pass_has_loop(stmt->body) || pass_has_loop(stmt->otherwise));
 }
 
 /* ---- scalars ---------------------------------------------------------------------------------------- */
@@ -175,20 +169,30 @@ static bool is_handed_on(const struct ir_stmt *declaration)
 {
     struct mention mention = {declaration->symbol, false};
     const struct ir_stmt *loop = declaration;
-    while (loop && loop->kind != IR_FOR && !is_condition(loop))
+    while (loop && loop->kind != IR_FOR && !vector_is_condition(loop))
         loop = loop->next;
     ir_block_expressions((struct ir_stmt *)loop, note_mention, &mention);
     ir_block_walk((struct ir_stmt *)loop, note_assigned, &mention);
     return mention.found;
 }
 
+static void find_handed_on(struct band_builder *builder, const struct ir_stmt *first)
+{
+    for (const struct ir_stmt *stmt = first; stmt && !builder->refused; stmt = stmt->next) {
+        if ((stmt->kind == IR_LET || stmt->kind == IR_VARIABLE) && is_handed_on(stmt))
+            add_cell(builder, stmt->symbol, false);
+        if (vector_is_condition(stmt)) {
+            find_handed_on(builder, stmt->body);
+            find_handed_on(builder, stmt->otherwise);
+        }
+    }
+}
+
 static void find_cells(struct band_builder *builder)
 {
     struct ir_stmt *body = builder->outer.stmt->body;
     ir_block_walk(body, note_assignment, builder);
-    for (const struct ir_stmt *stmt = body; stmt && !builder->refused; stmt = vector_band_next(stmt))
-        if ((stmt->kind == IR_LET || stmt->kind == IR_VARIABLE) && is_handed_on(stmt))
-            add_cell(builder, stmt->symbol, false);
+    find_handed_on(builder, body);
 }
 
 /* ---- slots that move ----------------------------------------------------------------------------------- */
@@ -370,13 +374,14 @@ static void set_condition(struct vector_builder *straight, int slot, const struc
                  vector_operation(straight, OP_SELECT, AKG_INT64, AKG_INT64, holds, numbers[1], numbers[0]));
 }
 
-/* The statements up to the next loop, or condition around loops, which it gives. */
-static const struct ir_stmt *add_stretch(struct band_builder *builder, const struct ir_stmt *stmt)
+/* The statements up to the next loop, or condition around loops, which it gives; of a condition *slot tells
+ * whether it holds. */
+static const struct ir_stmt *add_stretch(struct band_builder *builder, const struct ir_stmt *stmt, int *slot)
 {
     const struct ir_stmt *end = stmt;
-    while (end && end->kind != IR_FOR && !is_condition(end))
+    while (end && end->kind != IR_FOR && !vector_is_condition(end))
         end = end->next;
-    struct vector_condition condition = {.slot = end && is_condition(end) ? add_state(builder) : -1};
+    *slot = end && vector_is_condition(end) ? add_state(builder) : -1;
     struct vector_builder straight = begin_straight(builder, false);
     for (; stmt != end && !straight.refused; stmt = stmt->next)
         if (stmt->kind != IR_ALLOCATE) /* there is nothing to clear */
@@ -386,12 +391,9 @@ static const struct ir_stmt *add_stretch(struct band_builder *builder, const str
         if (!is_total(&straight, value, k))
             set_slot(&straight, k, value);
     }
-    if (condition.slot >= 0 && !straight.refused)
-        set_condition(&straight, condition.slot, end->value);
+    if (*slot >= 0 && !straight.refused)
+        set_condition(&straight, *slot, end->value);
     end_straight(builder, &straight, -1);
-    condition.first = builder->band->parts.count;
-    if (condition.slot >= 0)
-        list_push(builder->arena, &builder->band->conditions, condition);
     return end;
 }
 
@@ -799,6 +801,44 @@ static void gather_parts(struct arena *arena, struct vector_loop *loop)
     }
 }
 
+static void add_block(struct band_builder *builder, const struct ir_stmt *first,
+                      struct vector_loop *const **loops);
+
+/* A branch of the condition that the slot is for. */
+static void add_branch(struct band_builder *builder, const struct ir_stmt *branch, int slot, bool is_negated,
+                       struct vector_loop *const **loops)
+{
+    struct vector_condition condition = {slot, builder->band->parts.count, 0, is_negated};
+    int number = builder->band->conditions.count;
+    if (!branch || builder->refused)
+        return;
+    list_push(builder->arena, &builder->band->conditions, condition);
+    add_block(builder, branch, loops);
+    builder->band->conditions.items[number].last = builder->band->parts.count;
+}
+
+/* The statements one after the other; `loops`: what the loops among them are, in order, which it goes past.
+ */
+static void add_block(struct band_builder *builder, const struct ir_stmt *first,
+                      struct vector_loop *const **loops)
+{
+    for (const struct ir_stmt *next = first; next && !builder->refused;) {
+        int slot;
+        next = add_stretch(builder, next, &slot);
+        if (!next || builder->refused)
+            break;
+        if (next->kind == IR_FOR) {
+            add_split_loop(builder, *(*loops)++);
+        } else {
+            add_branch(builder, next->body, slot, false, loops);
+            add_branch(builder, next->otherwise, slot, true, loops);
+        }
+        next = next->next;
+        if (builder->band->parts.count > PARTS)
+            refuse(builder);
+    }
+}
+
 struct vector_loop *vector_band_build(struct arena *arena, const struct ir_stmt *stmt,
                                       struct vector_loop *const *loops, const struct vector_options *options)
 {
@@ -816,14 +856,7 @@ struct vector_loop *vector_band_build(struct arena *arena, const struct ir_stmt 
     builder.loop->count =
         add_argument(&builder, (struct vector_argument){.kind = VECTOR_ARGUMENT_COUNT, .loop = stmt});
     find_cells(&builder);
-    for (const struct ir_stmt *next = stmt->body; next && !builder.refused;) {
-        next = add_stretch(&builder, next);
-        if (next && next->kind == IR_FOR && !builder.refused)
-            add_split_loop(&builder, *loops++);
-        next = next ? vector_band_next(next) : NULL;
-        if (builder.band->parts.count > PARTS)
-            refuse(&builder);
-    }
+    add_block(&builder, stmt->body, &loops);
     if (builder.refused)
         return NULL;
     vector_fetch_plan(arena, builder.loop, options);

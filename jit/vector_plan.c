@@ -238,29 +238,44 @@ static struct vector_loop *build_part(struct planning *planning, const struct ir
     return nest && vector_nest_is_small(nest) ? nest : NULL;
 }
 
+typedef LIST(struct vector_loop *) part_list;
+
+/* The loops of the block, and of conditions in it, in their order; false: one is no part of a band. */
+static bool build_parts(struct planning *planning, const struct ir_stmt *first, bool serially,
+                        part_list *parts)
+{
+    for (const struct ir_stmt *inner = first; inner; inner = inner->next) {
+        if (vector_is_condition(inner) && (!build_parts(planning, inner->body, serially, parts) ||
+                                           !build_parts(planning, inner->otherwise, serially, parts)))
+            return false;
+        struct vector_loop *loop = inner->kind == IR_FOR ? build_part(planning, inner, serially) : NULL;
+        if (loop)
+            list_push(&planning->plan->arena, parts, loop);
+        else if (inner->kind == IR_FOR)
+            return false;
+    }
+    return true;
+}
+
 /* The loops inside are parts of a band, or there is none. */
 static struct vector_loop *build_band(struct planning *planning, const struct ir_stmt *stmt, bool serially)
 {
-    struct arena *arena = &planning->plan->arena;
-    LIST(struct vector_loop *) loops = {.count = 0};
-    for (const struct ir_stmt *inner = stmt->body; inner; inner = vector_band_next(inner)) {
-        if (inner->kind != IR_FOR)
-            continue;
-        struct vector_loop *loop = build_part(planning, inner, serially);
-        if (!loop)
-            return NULL;
-        list_push(arena, &loops, loop);
-    }
-    return loops.count ? vector_band_build(arena, stmt, loops.items, planning->options) : NULL;
+    part_list parts = {.count = 0};
+    return build_parts(planning, stmt->body, serially, &parts) && parts.count
+               ? vector_band_build(&planning->plan->arena, stmt, parts.items, planning->options)
+               : NULL;
 }
 
 /* Whether a loop inside is a vector loop if C finds, each time, that it looks ahead: which a band cannot ask.
  */
-static bool has_vectors_alone(struct planning *planning, const struct ir_stmt *stmt)
+static bool has_vectors_alone(struct planning *planning, const struct ir_stmt *first)
 {
-    for (const struct ir_stmt *inner = stmt->body; inner; inner = vector_band_next(inner)) {
+    for (const struct ir_stmt *inner = first; inner; inner = inner->next) {
         const struct vector_loop *loop = inner->kind == IR_FOR ? build_part(planning, inner, false) : NULL;
         if (loop && !loop->is_serial && !loop->stops && loop->reaches.count)
+            return true;
+        if (vector_is_condition(inner) &&
+            (has_vectors_alone(planning, inner->body) || has_vectors_alone(planning, inner->otherwise)))
             return true;
     }
     return false;
@@ -269,7 +284,8 @@ static bool has_vectors_alone(struct planning *planning, const struct ir_stmt *s
 /* Whether nothing else is needed of the loop. */
 static bool plan_band(struct planning *planning, const struct ir_stmt *stmt)
 {
-    for (int serially = 0; serially < 2 && !(serially && has_vectors_alone(planning, stmt)); serially++) {
+    for (int serially = 0; serially < 2 && !(serially && has_vectors_alone(planning, stmt->body));
+         serially++) {
         struct vector_loop *band = build_band(planning, stmt, serially);
         if (add_loop(planning, band))
             return is_for_all_strides(band);

@@ -171,31 +171,39 @@ static void place_next(struct band_code *code, int count, int head)
     machine_emit_jump(code->machine, X86_JNE, head);
 }
 
-/* Before the part to the label where it, and those behind it, are not run. */
-static void place_conditions(struct band_code *code, int part, int otherwise)
+/* Before the part of that number: ends of conditions, and tests of those that begin here. `labels`: of the
+ * conditions' ends. */
+static void place_conditions(struct band_code *code, int part, const int *labels)
 {
     const struct vector_band *band = code->loop->band;
     for (int k = 0; k < band->conditions.count; k++)
-        if (band->conditions.items[k].first == part) {
-            slot(code->machine, X86_MOV, band->conditions.items[k].slot);
-            machine_emit_by(code->machine, X86_CMP_BY, X86_RAX, 1);
-            machine_emit_jump(code->machine, X86_JL, otherwise);
-        }
+        if (band->conditions.items[k].last == part)
+            machine_emit_label(code->machine, labels[k]);
+    for (int k = 0; k < band->conditions.count; k++) {
+        const struct vector_condition *condition = &band->conditions.items[k];
+        if (condition->first != part || condition->last == part)
+            continue;
+        slot(code->machine, X86_MOV, condition->slot);
+        machine_emit_by(code->machine, X86_CMP_BY, X86_RAX, 1);
+        machine_emit_jump(code->machine, condition->is_negated ? X86_JGE : X86_JL, labels[k]);
+    }
 }
 
 static void place_band(struct band_code *code, struct machine *const *parts)
 {
     const struct vector_band *band = code->loop->band;
     struct machine *machine = code->machine;
+    int *labels = arena_array(machine->arena, int, band->conditions.count + 1);
     machine->head = machine->labels++;
     machine_emit_label(machine, machine->head);
     fill_slots(code, band->moving.items, band->moving.count);
-    int rest = machine->labels++;
+    for (int k = 0; k < band->conditions.count; k++)
+        labels[k] = machine->labels++;
     for (int k = 0; k < band->parts.count; k++) {
-        place_conditions(code, k, rest);
+        place_conditions(code, k, labels);
         place_part(code, &band->parts.items[k], parts[k]);
     }
-    machine_emit_label(machine, rest);
+    place_conditions(code, band->parts.count, labels);
     move_slots(code, band->moving.items, band->moving.count);
     place_next(code, code->loop->count, machine->head);
 }
@@ -224,9 +232,14 @@ static void place_repeats(struct band_code *code, struct machine *const *parts, 
     place_next(code, repeat->count, head);
 }
 
-/* Whether each part leaves alone what the short ones share. */
+/* Whether each part leaves alone what the short ones share, and what one hands on is there for all behind it.
+ */
 static bool may_share(const struct band_code *code)
 {
+    const struct vector_band *band = code->loop->band;
+    for (int k = 0; k < band->conditions.count; k++)
+        if (band->conditions.items[k].is_negated || band->conditions.items[k].last != band->parts.count)
+            return false;
     for (int k = 0; k < code->loop->band->parts.count; k++) {
         const struct vector_loop *part = code->loop->band->parts.items[k].loop;
         if (part->nest || (!part->is_serial && !is_short(code, part)))

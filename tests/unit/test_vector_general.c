@@ -16,7 +16,7 @@
 
 enum { INPUTS = 3, ROWS = 60, PLANES = 5, MOST = 4 /* an index is below */ };
 
-/* Two loops under a condition that hangs on data, with something stored between them (pass skip). */
+/* Two loops under a condition that hangs on data, with something stored between them. */
 #define SKIPPED(condition)                                                                                   \
     "        if " condition ":\n            for k in range(a.shape[2]):\n                s += a[e, 1, k]\n"  \
     "            t[e] = j[e] + 1\n            for k in range(a.shape[2]):\n"                                 \
