@@ -575,9 +575,17 @@ static bool is_of_row(const struct ir_expr *expr, struct ir_symbol *row, struct 
     return false;
 }
 
+static bool is_tested_by_row(struct ir_expr *expr, void *row)
+{
+    bool tested = false;
+    for (int axis = 0; expr->kind == IR_LOAD && axis < expr->access.buffer->rank; axis++)
+        tested |= expr->access.checks[axis] == IR_CHECK_ELEMENT;
+    return !tested || access_hangs_on(&expr->access, row, true);
+}
+
 /* Whether nothing is tested but which rows the innermost loop works on, those that it stores being others in
  * each iteration around: loops over rows test that themselves, where nothing else changes from row to row,
- * and nothing is stored before a test. */
+ * nothing is stored before a test, and each row asks for another. */
 static bool only_picks_rows(const struct ir_stmt *loop)
 {
     struct ir_stmt *inner = loop->body;
@@ -593,6 +601,7 @@ static bool only_picks_rows(const struct ir_stmt *loop)
     for (struct ir_stmt *stmt = inner->body; stmt; stmt = stmt->next) {
         if ((stmt->kind != IR_STORE && stmt->kind != IR_LET) ||
             !ir_stmt_expressions(stmt, is_fixed_load, inner->symbol) ||
+            !ir_stmt_expressions(stmt, is_tested_by_row, loop->symbol) ||
             (stmt->kind == IR_STORE && (access_hangs_on(&stmt->access, inner->symbol, true) ||
                                         !access_hangs_on(&stmt->access, loop->symbol, false) ||
                                         is_of_row(stmt->value, loop->symbol, inner->symbol))) ||
