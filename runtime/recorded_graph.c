@@ -124,14 +124,16 @@ static bool is_same_argument(const struct recorded_argument *a, const struct rec
            (a->source.step >= 0 || is_same_number(&a->argument, &b->argument));
 }
 
-/* A tensor that the net made on its own has to hold the same; on a device nobody looks. */
+/* A tensor that the net made on its own has to hold the same; on a device nobody looks. Tensors that are only
+ * described lie in one place, which is not as large as they say. */
 static bool is_same_capture(const akg_tensor *a, const akg_tensor *b)
 {
     if (a == b)
         return true;
     return a && b && !a->device && !b->device && a->contiguous && b->contiguous && a->dtype == b->dtype &&
            a->rank == b->rank && memcmp(a->dims, b->dims, sizeof *a->dims * (size_t)a->rank) == 0 &&
-           memcmp(a->data, b->data, (size_t)a->element_count * (size_t)dtype_table[a->dtype].size) == 0;
+           (a->data == b->data ||
+            memcmp(a->data, b->data, (size_t)a->element_count * (size_t)dtype_table[a->dtype].size) == 0);
 }
 
 /* NULL, or what differs; `name` is then of what. */

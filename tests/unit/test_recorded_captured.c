@@ -9,7 +9,7 @@
 struct captured {
     akg_registry *registry;
     akg_tape *tape;
-    akg_tensor *bias, *row;
+    akg_tensor *bias, *row, *large;
 };
 
 NET(net_log)
@@ -222,22 +222,70 @@ static void test_second(struct captured *captured)
     akg_graph_release(graph);
 }
 
+/* sum(weight + row): what the gradient of a sum of large parameters asks for is their shape. */
+NET(net_parameters)
+{
+    struct captured *captured = user;
+    struct calls calls = {.tape = tape, .diagnostics = diagnostics};
+    akg_tensor *parameters =
+        calls_one(&calls, "sum", calls_two(&calls, "add", captured->large, captured->row));
+
+    (void)input_count;
+    akg_tensor *y = calls_two(&calls, "multiply", parameters, calls_one(&calls, "sum", inputs[0]));
+    return calls_end(&calls, y, &outputs[0]);
+}
+
+NET(net_described)
+{
+    struct captured *captured = user;
+    akg_tensor *parameters[] = {captured->large, captured->row};
+    akg_value_and_grad_request request = {.net = net_parameters,
+                                          .user = captured,
+                                          .inputs = inputs,
+                                          .input_count = input_count,
+                                          .output_count = 1,
+                                          .parameters = parameters,
+                                          .parameter_count = 2};
+
+    return akg_value_and_grad(tape, &request, outputs, NULL, outputs + 1, diagnostics);
+}
+
+static void test_described(struct captured *captured)
+{
+    const char *form = "float32[N]";
+    akg_tensor *x = api_vector(AKG_FLOAT32, 9, 1, 0.25), *eager[3] = {NULL}, *run[3] = {NULL};
+    akg_graph *graph = NULL;
+
+    CHECK(net_described(captured->tape, captured, &x, 1, eager, NULL) == AKG_OK);
+    CHECK(akg_graph_record(captured->tape, net_described, captured, &form, 1, 3, &graph, NULL) == AKG_OK);
+    CHECK(akg_graph_run(graph, &x, run, NULL) == AKG_OK);
+    for (int k = 0; k < 3; k++)
+        CHECK(api_same(run[k], eager[k]));
+    tensors_release(eager, 3);
+    tensors_release(run, 3);
+    akg_tensor_release(x);
+    akg_graph_release(graph);
+}
+
 int main(void)
 {
     struct captured captured = {.bias = tensor_of_normal(AKG_FLOAT32, 1, (int64_t[]){6}, 2),
-                                .row = tensor_of_normal(AKG_FLOAT32, 2, (int64_t[]){1, 6}, 1)};
+                                .row = tensor_of_normal(AKG_FLOAT32, 2, (int64_t[]){1, 6}, 1),
+                                .large = tensor_of_normal(AKG_FLOAT32, 2, (int64_t[]){500, 6}, 5)};
 
     if (!CHECK(akg_registry_create(&captured.registry) == AKG_OK &&
                akg_tape_create(captured.registry, &captured.tape) == AKG_OK &&
                akg_tensor_set_requires_grad(captured.bias, true, NULL) == AKG_OK &&
-               akg_tensor_set_requires_grad(captured.row, true, NULL) == AKG_OK))
+               akg_tensor_set_requires_grad(captured.row, true, NULL) == AKG_OK &&
+               akg_tensor_set_requires_grad(captured.large, true, NULL) == AKG_OK))
         return check_done();
     test_unused(&captured);
     test_broadcast(&captured);
     test_outer(&captured);
     test_chosen(&captured);
     test_second(&captured);
-    tensors_release((akg_tensor *[]){captured.bias, captured.row}, 2);
+    test_described(&captured);
+    tensors_release((akg_tensor *[]){captured.bias, captured.row, captured.large}, 3);
     akg_tape_release(captured.tape);
     akg_registry_release(captured.registry);
     return check_done();
