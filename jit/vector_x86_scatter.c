@@ -4,7 +4,8 @@
  * Consumes indices and operands in lanes. What is loaded as it is comes from where it lies, lane by lane.
  * Other indices and operands are taken out of their vectors, which spares what is loaded from waiting for
  * what was stored just before (Zen 4: a histogram of 20,000 numbers 20 us by way of the frame, and so 12.7);
- * those of scatters that wait, and what integers sum up, go to the frame. A lane that is masked accumulates
+ * those of scatters that wait, what integers sum up and, with AVX-512, indices of what only counts go to the
+ * frame. A lane that is masked accumulates
  * what changes nothing into another element, or, with AVX2, its own one if there is that.
  *
  * Scatters that wait for others, of their tensor or any, put what they have into the frame, and the last one
@@ -243,7 +244,8 @@ static void begin_change(struct machine *machine, struct machine_change *scatter
     const struct vector_value *value = scatter->value;
     bool sum = value->operation == OP_ADD && !dtype_is_float(value->dtype);
     scatter->same &= alone;
-    scatter->pair = alone ? free_register(machine) : -1;
+    bool counts = scatter->same && machine_is_avx512(machine); /* and loads nothing else from the frame */
+    scatter->pair = alone && !counts ? free_register(machine) : -1;
     const struct machine_change *same = alone ? NULL : find_same_indices(machine, scatter);
     if (scatter->pair < 0 && !scatter->loaded)
         scatter->indices =
