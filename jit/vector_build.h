@@ -285,7 +285,9 @@ bool vector_scatters_late(struct vector_loop *loop);
 
 /* As vector_is_harmless, of the expression itself, whatever its operands are. */
 bool vector_is_harmless_node(const struct ir_expr *expr);
-/* Whether the expression may stop the kernel (vector_band.c). */
+/* Whether the loop has statements that a band has not, or that may stop the kernel (vector_band_shape.c). */
+bool vector_body_may_stop(const struct ir_stmt *stmt, const struct vector_options *options);
+/* Whether the expression may stop it. */
 bool vector_may_stop(struct ir_expr *expr, const struct vector_options *options);
 /* The same of LETs among the block's statements: of a nest's loops nothing computes those that nothing uses.
  */

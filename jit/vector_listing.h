@@ -50,4 +50,10 @@ int vector_nearby_target(const struct vector_loop *loop);
  * another way. -1: it is no such loop. */
 int vector_turned_target(const struct vector_loop *loop);
 
+/* ---- vector_plan_print.c ---- */
+
+/* The code of the loop of a plan that has this number. */
+void vector_plan_print_loop(struct text *out, int number, const struct vector_loop *loop,
+                            const struct vector_listing *listing);
+
 #endif
