@@ -132,6 +132,15 @@ void vouch_extreme(struct voucher *voucher, struct block *out, struct ir_symbol 
     append(out, stmt);
 }
 
+/* What the index has to be below, where that is not asked yet. */
+static void add_extent(struct voucher *voucher, struct bound *bound, const struct ir_expr *extent)
+{
+    for (int k = 0; k < bound->extents.count; k++)
+        if (ir_expr_equal(bound->extents.items[k], extent))
+            return;
+    list_push(voucher->pass->arena, &bound->extents, extent);
+}
+
 /* The index is what it is here. */
 static void append_index(struct voucher *voucher, struct block *out, struct ir_expr *index,
                          const struct ir_expr *extent)
@@ -139,7 +148,6 @@ static void append_index(struct voucher *voucher, struct block *out, struct ir_e
     struct ir_expr *wide = vouch_widened(voucher->pass, index);
     struct bound *bound = bound_of(voucher, wide ? wide : index);
     struct ir_expr *narrow = narrow_index(bound->index);
-    bool known = false;
     if (narrow) {
         struct ir_expr *value = ir_cast(voucher->pass->kernel, AKG_UINT32, vouch_copy(voucher, narrow));
         vouch_extreme(voucher, out, bound->greatest, OP_MAX, value);
@@ -147,13 +155,9 @@ static void append_index(struct voucher *voucher, struct block *out, struct ir_e
         vouch_extreme(voucher, out, bound->least, OP_MIN, vouch_copy(voucher, bound->index));
         vouch_extreme(voucher, out, bound->greatest, OP_MAX, vouch_copy(voucher, bound->index));
     }
-    for (int k = 0; k < bound->extents.count; k++)
-        known |= ir_expr_equal(bound->extents.items[k], extent);
-    if (!known)
-        list_push(voucher->pass->arena, &bound->extents, extent);
-    if (wide && !known)
-        list_push(voucher->pass->arena, &bound->extents,
-                  ir_integer(voucher->pass->kernel, AKG_INT64, VOUCH_SPAN));
+    add_extent(voucher, bound, extent);
+    if (wide)
+        add_extent(voucher, bound, ir_integer(voucher->pass->kernel, AKG_INT64, VOUCH_SPAN));
 }
 
 /* ---- tests of expressions ----------------------------------------------------------------------------- */
