@@ -1133,7 +1133,9 @@ AKG_API void akg_graph_release(akg_graph *graph);
 AKG_API size_t akg_graph_output_count(const akg_graph *graph);
 
 /*
- * Runs the graph, with the results of the calls one by one to the bit, on the device where all inputs lie.
+ * Runs the graph, with the results of the calls one by one to the bit, on the device where all inputs lie (but
+ * for quotients by a scalar that come near the least numbers there are, unless the module is strict: a unit in
+ * the last place, docs/architecture.md).
  * The first run with new extents, or on another device, plans memory and kernels for them. An entry of
  * `outputs` that is NULL receives a new tensor; one that is not is written to, and must have dtype and shape
  * of the output, lie on the device, be C-contiguous, and share no memory with what the graph reads. The run
