@@ -83,6 +83,15 @@ static const struct row rows[] = {
      {{AKG_UINT32, 1, {20}}},
      "memset(y, 0",
      0},
+    {"truth values turned round, bits of narrow numbers below 0",
+     "def f(a: bool, b: int8, c: int32):\n    y = output_tensor(a.shape, bool)\n    n = "
+     "output_tensor(a.shape, int32)\n"
+     "    for i in range(a.shape[0]):\n        y[i] = ~a[i]\n"
+     "        n[i] = int32(popcount(b[i])) * 100 + int32(popcount(c[i] - 1000))\n    return y, n\n",
+     3,
+     {{AKG_BOOL, 1, {40}}, {AKG_INT8, 1, {40}}, {AKG_INT32, 1, {40}}},
+     "!a[i]",
+     0},
     {"broadcast: what is repeated is there once",
      "@broadcast\ndef f(x, y, z):\n    t = output_tensor(x.shape, x.dtype)\n    for p in grid(x.shape):\n"
      "        t[p] = x[p] * y[p] - z[p]\n    return t\n",
