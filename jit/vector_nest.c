@@ -12,7 +12,8 @@
  * depths run. Each iteration computes what it does in the IR, in the same order. Elements lie one behind the
  * other along the columns, or every other one does (what is stored perhaps a third or fourth), or they are
  * the same for all of them. A while goes on for all as long as its condition holds for some; those for which
- * it does not keep what they have. Where there are no rows the loops inside may store, too.
+ * it does not keep what they have. Where there are no rows the loops inside may store, too, and what takes
+ * long to compute before the depths (a quotient, a function) is held for them like an accumulator.
  *
  * It gives up on what vector_build.c gives up on; then the loops inside are looked at alone.
  */

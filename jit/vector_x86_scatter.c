@@ -5,8 +5,8 @@
  * Other indices and operands are taken out of their vectors, which spares what is loaded from waiting for
  * what was stored just before (Zen 4: a histogram of 20,000 numbers 20 us by way of the frame, and so 12.7);
  * those of scatters that wait, what integers sum up and, with AVX-512, indices of what only counts go to the
- * frame. A lane that is masked accumulates
- * what changes nothing into another element, or, with AVX2, its own one if there is that.
+ * frame. A lane that is masked accumulates what changes nothing into another element, or, with AVX2, its own
+ * one if there is that.
  *
  * Scatters that wait for others, of their tensor or any, put what they have into the frame, and the last one
  * goes through all of them lane by lane. With AVX-512 elements side by side are changed together

@@ -8,7 +8,8 @@
  * loops the way through memory takes longer than what is computed.
  *
  * A slot has a register where all that reads or writes it does so whole, as an address or a number of 64
- * bits, or as one lane of a vector. Slots that are written come first.
+ * bits, or as one lane of a vector. A number of 64 bits that is used in both ways is in a general register,
+ * from where it comes into a vector, and back. Slots that are written come first.
  */
 #include "vector_x86_loop.h"
 
