@@ -84,6 +84,9 @@ static const char *test_along(struct vector_emission *emission, const char *test
         count = arena_format(&emitter->arena, "(%s - %s)",
                              emit_operand(emitter, emit_index(emitter, columns->high), EMIT_SHIFT),
                              emit_operand(emitter, emit_index(emitter, columns->low), EMIT_SHIFT));
+    if (nest->is_alone)
+        return emit_test_beside(emission, tests,
+                                arena_format(&emitter->arena, "%s >= %d", depths, VECTOR_ALONE_DEPTHS));
     tests = emit_test_beside(emission, tests,
                              arena_format(&emitter->arena, "%s <= %d && %s >= %d", count,
                                           VECTOR_ALONG_COLUMNS, depths, VECTOR_ALONG_DEPTHS));

@@ -195,11 +195,11 @@ static bool add_test(struct ir_stmt *stmt, void *context)
 {
     struct tests *tests = context;
     int number = stmt->kind == IR_FOR ? vector_plan_find(tests->plan, stmt) : -1;
+    if (stmt->kind == IR_FOR && (has_lanes_along(tests->plan, number) ||
+                                 has_lanes_along(tests->plan, vector_plan_find_beside(tests->plan, stmt))))
+        return false;
     if (stmt->kind != IR_FOR || (number < 0 && has_loops(stmt->body)))
         return true;
-    if (has_lanes_along(tests->plan, number) ||
-        has_lanes_along(tests->plan, vector_plan_find_beside(tests->plan, stmt)))
-        return false;
     if (!pass_is_of_call(stmt->low) || !pass_is_of_call(stmt->high) ||
         !ir_block_expressions(stmt->body, calls, NULL))
         return false;

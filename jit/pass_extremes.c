@@ -6,7 +6,12 @@
  * Consumes any kernel. A loop that accumulates so is a reduction under a mask; as a choice it would keep
  * where the greatest stood, too. Of floats nan says no, and the maximum is nan, so these stay. What stops in
  * one part of a condition does so before the other part, so that nothing that may stop is left out.
+ *
+ * What begins with the first element that it is then compared with, of windows that are known to have one,
+ * begins with the least that there is instead: one load less, which lies elsewhere than those of the window.
  */
+#include <math.h>
+
 #include "pass.h"
 
 static bool is_use_of(const struct ir_expr *expr, const struct ir_symbol *symbol)
@@ -53,6 +58,83 @@ struct visit {
     bool changed;
 };
 
+/* ---- where they begin ------------------------------------------------------------------------------ */
+
+/* The only statement of loops, each the only one in the one around it and known to have an iteration, whose
+ * variables have the first one's value as notes; NULL. */
+static struct ir_stmt *in_all_loops(struct ir_stmt *loop)
+{
+    while (loop && loop->kind == IR_FOR) {
+        bool is_known = loop->step > 0 && loop->low->kind == IR_INTEGER && loop->high->kind == IR_INTEGER &&
+                        loop->low->integer < loop->high->integer;
+        if (!is_known || !loop->body || loop->body->next)
+            return NULL;
+        loop->symbol->note = loop->low;
+        loop = loop->body;
+    }
+    return loop;
+}
+
+static void forget_loops(struct ir_stmt *loop)
+{
+    for (; loop && loop->kind == IR_FOR; loop = loop->body)
+        loop->symbol->note = NULL;
+}
+
+/* What the operation leaves anything as it is with; NULL: there is none to be written. */
+static struct ir_expr *identity_of(struct ir_kernel *kernel, enum operation operation, akg_dtype dtype)
+{
+    int bits = 8 * dtype_table[dtype].size;
+    bool is_least = operation == OP_MAX;
+    if (dtype_is_float(dtype))
+        return ir_real(kernel, dtype, is_least ? -INFINITY : INFINITY);
+    if (!dtype_is_integer(dtype) || (bits == 64 && !dtype_is_signed(dtype)))
+        return NULL;
+    int64_t most = (int64_t)(UINT64_MAX >> (64 - bits + dtype_is_signed(dtype)));
+    return ir_integer(kernel, dtype, !is_least ? most : dtype_is_signed(dtype) ? -most - 1 : 0);
+}
+
+static struct ir_expr *compared_with(const struct ir_stmt *assign, const struct ir_symbol *symbol)
+{
+    const struct ir_expr *value = assign->value;
+    if (assign->kind != IR_ASSIGN || assign->symbol != symbol || value->kind != IR_OPERATION ||
+        (value->operation != OP_MAX && value->operation != OP_MIN))
+        return NULL;
+    return is_use_of(value->operands[0], symbol)   ? value->operands[1]
+           : is_use_of(value->operands[1], symbol) ? value->operands[0]
+                                                   : NULL;
+}
+
+static bool is_same_element(struct ir_kernel *kernel, const struct ir_access *a, const struct ir_access *b)
+{
+    struct pass_affine distance, other;
+    bool is_same = a->buffer == b->buffer;
+    for (int axis = 0; is_same && axis < a->buffer->rank; axis++)
+        is_same = pass_affine_of(ir_expr_substitute(kernel, a->indices[axis]), &distance) &&
+                  pass_affine_of(b->indices[axis], &other) && pass_affine_add(&distance, -1, &other) &&
+                  !distance.count && !distance.constant;
+    return is_same;
+}
+
+static bool begin_with_least(struct pass *pass, struct ir_stmt *variable)
+{
+    struct ir_stmt *loop = variable->next;
+    if (variable->value->kind != IR_LOAD || !loop || loop->kind != IR_FOR)
+        return false;
+    const struct ir_stmt *assign = in_all_loops(loop);
+    const struct ir_expr *other = assign ? compared_with(assign, variable->symbol) : NULL;
+    struct ir_expr *identity = NULL;
+    if (other && other->kind == IR_LOAD && !pass_expr_may_stop(variable->value) &&
+        is_same_element(pass->kernel, &other->access, &variable->value->access))
+        identity = identity_of(pass->kernel, assign->value->operation, variable->symbol->dtype);
+    forget_loops(loop);
+    if (identity)
+        pass_set_value(variable, identity);
+    return identity;
+}
+
+/* ---- what conditions keep --------------------------------------------------------------------------- */
+
 static bool visit(struct ir_stmt *stmt, void *context)
 {
     struct visit *visit = context;
@@ -60,6 +142,8 @@ static bool visit(struct ir_stmt *stmt, void *context)
     struct ir_stmt *assign = stmt->kind == IR_IF && !stmt->otherwise ? stmt->body : NULL;
     const struct ir_expr *compared;
     enum operation operation;
+    if (stmt->kind == IR_VARIABLE)
+        visit->changed |= begin_with_least(visit->pass, stmt);
     if (!assign || assign->next || assign->kind != IR_ASSIGN || !dtype_is_integer(assign->symbol->dtype))
         return true;
     struct ir_expr *rest = take_comparison(stmt->value, assign, &operation, &compared);

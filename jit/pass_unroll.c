@@ -269,6 +269,54 @@ static bool is_nest(struct pass *pass, const struct dependences *dependences, co
     return loop && (rows_share(loop) || !is_window(pass, nest.loops[VECTOR_COLUMNS]));
 }
 
+/* How far apart what is loaded for neighbouring columns lies at most. */
+struct apart {
+    const struct ir_symbol *column;
+    int64_t farthest;
+    int size; /* bytes of an element of that */
+};
+
+static bool find_farthest(struct ir_expr *expr, void *context)
+{
+    struct apart *apart = context;
+    struct pass_affine affine;
+    int last = expr->kind == IR_LOAD ? expr->access.buffer->rank - 1 : -1;
+
+    if (last < 0 || !pass_affine_of(expr->access.indices[last], &affine))
+        return true;
+    int64_t distance = pass_affine_coefficient(&affine, apart->column);
+    if (distance > apart->farthest)
+        *apart = (struct apart){apart->column, distance, dtype_table[expr->access.buffer->dtype].size};
+    return true;
+}
+
+/* Whether windows that lie apart are better gone along, each by vectors of its own (vector_along.c), than put
+ * together of elements of as many windows as a vector has lanes: unless the latter are whole vectors that are
+ * turned (vector_x86_groups.c), or windows have but a few elements. (Zen 4, sums: 16 times 6 by 6 windows of
+ * 5 by 5 elements 11.8 us, and 1.3 along them; 16 by 16 windows of 4 by 4 3.9, and 4.5; 2,000 windows of
+ * 5 1.05 and 1.4.) */
+static bool goes_along(struct pass *pass, const struct dependences *dependences, struct ir_stmt *columns)
+{
+    enum { NEAR = 2, GROUP = 4, FEW = 5 };
+    const struct vector_options options = {.target = pass->target == X86_TARGET_AVX2 ? X86_TARGET_AVX2
+                                                                                     : X86_TARGET_AVX512};
+    struct apart apart = {.column = columns->symbol};
+    struct vector_nest nest;
+
+    if (!pass->reorders || !vector_nest_shape(columns, VECTOR_COLUMNS, &nest) ||
+        !parallel(dependences, columns))
+        return false;
+    const struct ir_stmt *inner = nest.loops[nest.depth - 1];
+    int extent = vector_known_extent(inner);
+    ir_block_expressions(inner->body, find_farthest, &apart);
+    nest.is_along = nest.is_alone = true;
+    if (apart.farthest <= NEAR || (apart.farthest <= GROUP && apart.farthest == extent && apart.size == 4) ||
+        (nest.depth == VECTOR_DEPTHS + 1 && extent <= FEW))
+        return false;
+    return vector_may_go_along(&nest, &options) != VECTOR_NEVER_ALONG &&
+           vector_nest_build(pass->arena, &nest, &options);
+}
+
 /* ---- writing out ------------------------------------------------------------------------------ */
 
 /* Indices with constants in them become the sums that they are. */
@@ -412,7 +460,8 @@ static bool unroll(struct pass *pass, struct ir_stmt *loop, struct ir_stmt *arou
     struct ir_stmt *body = loop->body;
 
     if (!may_be_vectors(loop, row) || is_nest(pass, dependences, loop) ||
-        (around && is_nest(pass, dependences, around)) || is_around_folded(pass, dependences, loop))
+        (around && is_nest(pass, dependences, around)) || is_around_folded(pass, dependences, loop) ||
+        goes_along(pass, dependences, loop))
         return false;
     loop->body = pass_copy_block(pass, body);
     if (write_out(pass, &loop->body)) {

@@ -252,7 +252,8 @@ struct vector_nest {
                          first column of a tile, where values ask for it; -1: none does */
     bool is_flat;     /* in rows: where they lie one behind the other they may be one */
     int fold; /* rows whose columns are side by side in one vector (vector_fold.c); 0: each has its own */
-    bool is_along; /* lanes are iterations of the innermost loop, not columns (vector_along.c) */
+    bool is_along; /* lanes are iterations of the innermost loop, not columns (vector_along.c), */
+    bool is_alone; /* which cannot be lanes */
     int lanes;     /* then: of a vector, */
     int rest;      /* and the slot of how many iterations are left behind whole ones */
 };
@@ -404,7 +405,7 @@ int vector_find_fold(const struct vector_nest *nest, const struct vector_loop *l
 enum vector_along { VECTOR_NEVER_ALONG, VECTOR_SOMETIMES_ALONG, VECTOR_ALWAYS_ALONG };
 enum vector_along vector_may_go_along(const struct vector_nest *nest, const struct vector_options *options);
 /* Whether the values of the nest, which is to be one of those, can be had so; finds its lanes. */
-bool vector_goes_along(struct vector_nest *nest, const struct vector_loop *loop,
+bool vector_goes_along(struct vector_nest *nest, struct vector_loop *loop,
                        const struct vector_options *options);
 /* Whether columns are so few that they may lie apart by what is known at run time alone. */
 bool vector_may_lie_apart_along(const struct vector_nest *nest);
@@ -412,6 +413,9 @@ bool vector_may_lie_apart_along(const struct vector_nest *nest);
  * vectors of these are multiplied by, for each column, and those of the columns, for each iteration, by one
  * less, where there are rows: the former must not be above the latter. */
 enum { VECTOR_ALONG_COLUMNS = 8, VECTOR_ALONG_DEPTHS = 8, VECTOR_ALONG_TIMES = 4 };
+/* For how many iterations at least it pays where columns cannot be lanes. */
+enum { VECTOR_ALONE_DEPTHS = 3 };
+
 /* The nest, whose rows and columns are parallel, as values; NULL where it is not one of those. */
 struct vector_loop *vector_nest_build(struct arena *arena, struct vector_nest *nest,
                                       const struct vector_options *options);

@@ -10,7 +10,8 @@
  * Consumes nests (vector_nest.c); says which of them may have such lanes. Before they are built by their
  * form and what is known of extents: all that is loaded in the innermost loop lies side by side along it, or
  * every other element does, or it is the same for all of its iterations. Behind that by their values: all
- * they do in that loop is to add floats up, perhaps under conditions. Not for code that is strict.
+ * they do in that loop is to add up, or to find the least or greatest, perhaps under conditions. Not for code
+ * that is strict.
  */
 #include "pass.h"
 #include "vector.h"
@@ -47,7 +48,7 @@ static bool adds_up(const struct ir_stmt *first)
     for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next) {
         bool is_condition = stmt->kind == IR_IF && !stmt->otherwise && adds_up(stmt->body);
         if (!is_condition && stmt->kind != IR_LET &&
-            (stmt->kind != IR_ASSIGN || !dtype_is_float(stmt->symbol->dtype)))
+            (stmt->kind != IR_ASSIGN || stmt->symbol->dtype == AKG_BOOL))
             return false;
     }
     return true;
@@ -61,6 +62,11 @@ bool vector_may_lie_apart_along(const struct vector_nest *nest)
     return count && count <= FEW;
 }
 
+static int fewest_depths(const struct vector_nest *nest)
+{
+    return nest->is_alone ? VECTOR_ALONE_DEPTHS : VECTOR_ALONG_DEPTHS;
+}
+
 enum vector_along vector_may_go_along(const struct vector_nest *nest, const struct vector_options *options)
 {
     if (options->strict || options->target == X86_TARGET_NONE || nest->is_while)
@@ -68,8 +74,8 @@ enum vector_along vector_may_go_along(const struct vector_nest *nest, const stru
     const struct ir_stmt *inner = nest->loops[nest->depth - 1], *columns = nest->loops[VECTOR_COLUMNS];
     int column_count = vector_known_extent(columns), depth_count = vector_known_extent(inner);
     struct loads loads = {.depth = inner->symbol};
-    if (inner->step != 1 || column_count > VECTOR_ALONG_COLUMNS ||
-        (depth_count && depth_count < VECTOR_ALONG_DEPTHS) || !adds_up(inner->body) ||
+    if (inner->step != 1 || (column_count > VECTOR_ALONG_COLUMNS && !nest->is_alone) ||
+        (depth_count && depth_count < fewest_depths(nest)) || !adds_up(inner->body) ||
         !ir_block_expressions(inner->body, lies_along, &loads) || !loads.moves)
         return VECTOR_NEVER_ALONG;
     bool is_known = column_count && (column_count <= FEW || depth_count);
@@ -78,10 +84,21 @@ enum vector_along vector_may_go_along(const struct vector_nest *nest, const stru
 
 /* ---- by its values -------------------------------------------------------------------------------- */
 
-static bool is_sum(const struct vector_value *value)
+/* What partial results are combined with, of the one place where they are accumulated; false: it is not to be
+ * had so, or there are more. */
+static bool find_operation(struct vector_loop *loop, int accumulator)
 {
-    return (value->operation == OP_ADD || value->operation == OP_FMA || value->operation == OP_NEG) &&
-           dtype_is_float(value->dtype);
+    enum operation *operation = &loop->accumulators.items[accumulator].operation;
+    int count = 0;
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *value = &loop->values.items[k];
+        if (value->kind != VECTOR_ACCUMULATE || value->slot != accumulator)
+            continue;
+        bool is_product = value->operation == OP_FMA || value->operation == OP_NEG;
+        *operation = is_product ? OP_ADD : value->operation;
+        count++;
+    }
+    return count == 1 && (*operation == OP_ADD || *operation == OP_MIN || *operation == OP_MAX);
 }
 
 static bool is_load_along(const struct vector_nest *nest, const struct vector_loop *loop,
@@ -109,7 +126,7 @@ static bool suits(const struct vector_nest *nest, const struct vector_loop *loop
     case VECTOR_LOAD:
         return inside ? is_load_along(nest, loop, value) : loop->streams.items[value->stream].step <= 2;
     case VECTOR_ACCUMULATE:
-        return inside && is_sum(value);
+        return inside;
     case VECTOR_STORE:
     case VECTOR_TOTAL:
         return value->section == 2;
@@ -126,22 +143,34 @@ static bool may_pay(const struct vector_nest *nest)
     int columns = vector_known_extent(nest->loops[VECTOR_COLUMNS]),
         depths = vector_known_extent(nest->loops[nest->depth - 1]);
     int more = nest->lanes - 1;
-    return !columns || !depths || nest->first == VECTOR_COLUMNS ||
+    return !columns || !depths || nest->first == VECTOR_COLUMNS || nest->is_alone ||
            VECTOR_ALONG_TIMES * columns * ((depths + more) / nest->lanes) <=
                (VECTOR_ALONG_TIMES - 1) * depths * ((columns + more) / nest->lanes);
 }
 
-bool vector_goes_along(struct vector_nest *nest, const struct vector_loop *loop,
+/* Of one vector; with AVX-512, whose masks are as cheap for any, of no more lanes than there are iterations.
+ */
+static int find_lanes(const struct vector_nest *nest, bool wide, enum x86_target target)
+{
+    enum { LEAST = 4 };
+    int lanes = vector_group(wide) / (target == X86_TARGET_AVX2 ? 2 : 1);
+    int depths = vector_known_extent(nest->loops[nest->depth - 1]);
+    while (target != X86_TARGET_AVX2 && depths && lanes / 2 >= depths && lanes / 2 >= LEAST)
+        lanes /= 2;
+    return lanes;
+}
+
+bool vector_goes_along(struct vector_nest *nest, struct vector_loop *loop,
                        const struct vector_options *options)
 {
-    int sums = 0;
-    nest->lanes = vector_group(loop->wide) / (options->target == X86_TARGET_AVX2 ? 2 : 1);
+    nest->lanes = find_lanes(nest, loop->wide, options->target);
     if (!may_pay(nest))
         return false;
-    for (int k = 0; k < loop->values.count; k++) {
+    for (int k = 0; k < loop->values.count; k++)
         if (!suits(nest, loop, &loop->values.items[k]))
             return false;
-        sums += loop->values.items[k].kind == VECTOR_ACCUMULATE;
-    }
-    return sums == loop->accumulators.count;
+    for (int k = 0; k < loop->accumulators.count; k++)
+        if (!find_operation(loop, k))
+            return false;
+    return loop->accumulators.count > 0;
 }

@@ -481,12 +481,12 @@ static bool lie_in_a_line(const struct vector_nest *nest, const struct vector_lo
                          (!nest->fold || (other && other->section == store->section)));
 }
 
-/* Elements that are stored differ, and lie in a line; where there are rows, something that is loaded
- * serves several iterations.
+/* Elements that are stored differ, and lie in a line; where there are rows, something that is loaded serves
+ * several iterations, or there is no other way.
  */
 static bool is_worthwhile(const struct vector_nest *nest, const struct vector_loop *loop)
 {
-    bool reuse = nest->first == VECTOR_COLUMNS;
+    bool reuse = nest->first == VECTOR_COLUMNS || nest->is_alone;
     for (int k = 0; k < loop->values.count; k++) {
         const struct vector_value *value = &loop->values.items[k];
         const struct vector_stream *stream = value->stream < 0 ? NULL : &loop->streams.items[value->stream];

@@ -215,18 +215,48 @@ static struct vector_loop *build_nest(struct planning *planning, const struct ir
     return vector_nest_build(&planning->plan->arena, nest, planning->options);
 }
 
-/* Likewise, with lanes along its innermost loop; NULL, too, where that does not pay as often as is said. */
-static struct vector_loop *build_along(struct planning *planning, const struct ir_stmt *stmt, int first,
-                                       enum vector_along often)
+/* Whether the loop is, with others inside, what vectors run along the columns of. */
+static bool is_nest(struct planning *planning, const struct ir_stmt *stmt)
 {
-    struct vector_nest *nest = arena_new(&planning->plan->arena, struct vector_nest);
-    if (!vector_nest_shape(stmt, first, nest) || vector_may_go_along(nest, planning->options) != often)
-        return NULL;
-    for (int level = first; level <= VECTOR_COLUMNS; level++)
+    return build_nest(planning, stmt, VECTOR_ROWS) || build_nest(planning, stmt, VECTOR_COLUMNS);
+}
+
+/* Likewise, with lanes along its innermost loop. */
+static struct vector_loop *build_along(struct planning *planning, struct vector_nest *nest)
+{
+    for (int level = nest->first; level <= VECTOR_COLUMNS; level++)
         if (!is_parallel(planning, nest->loops[level]))
             return NULL;
     nest->is_along = true;
     return vector_nest_build(&planning->plan->arena, nest, planning->options);
+}
+
+/* NULL, too, where that does not pay always. */
+static struct vector_loop *build_always_along(struct planning *planning, const struct ir_stmt *stmt,
+                                              int first)
+{
+    struct vector_nest *nest = arena_new(&planning->plan->arena, struct vector_nest);
+    return vector_nest_shape(stmt, first, nest) &&
+                   vector_may_go_along(nest, planning->options) == VECTOR_ALWAYS_ALONG
+               ? build_along(planning, nest)
+               : NULL;
+}
+
+/* NULL, too, where it pays always, or never: which hangs on whether there is another nest. */
+static struct vector_loop *build_sometimes_along(struct planning *planning, const struct ir_stmt *stmt,
+                                                 int first)
+{
+    struct vector_nest *nest = arena_new(&planning->plan->arena, struct vector_nest);
+    bool is_told = first != VECTOR_COLUMNS || (pass_is_of_call(stmt->low) && pass_is_of_call(stmt->high));
+    if (!vector_nest_shape(stmt, first, nest))
+        return NULL;
+    enum vector_along beside = vector_may_go_along(nest, planning->options);
+    nest->is_alone = true;
+    if (beside == VECTOR_ALWAYS_ALONG || vector_may_go_along(nest, planning->options) == VECTOR_NEVER_ALONG)
+        return NULL;
+    nest->is_alone = !is_nest(planning, stmt);
+    return nest->is_alone || (beside == VECTOR_SOMETIMES_ALONG && is_told) ? build_along(planning, nest)
+                                                                           : NULL;
 }
 
 /* A loop inside of one that may be a band; NULL: it is no part of such. */
@@ -293,12 +323,6 @@ static bool plan_band(struct planning *planning, const struct ir_stmt *stmt)
     return false;
 }
 
-/* Whether the loop is, with others inside, what vectors run along. */
-static bool is_nest(struct planning *planning, const struct ir_stmt *stmt)
-{
-    return build_nest(planning, stmt, VECTOR_ROWS) || build_nest(planning, stmt, VECTOR_COLUMNS);
-}
-
 /* Loops around a band that hold nothing else, as part of it, for all strides. Rows that C would call for
  * again and again are one, too. (Zen 4: three tensors, 512 times four rows of 32 elements 4.9 us, and as a
  * band 3.6; of 16 elements 5.3 and 2.8; 8 times 64 rows of 64 elements 3.1 and 2.9.) */
@@ -330,7 +354,7 @@ static bool plan_repeated(struct planning *planning, const struct ir_stmt *stmt)
 static bool plan_nest(struct planning *planning, const struct ir_stmt *stmt)
 {
     for (int first = VECTOR_ROWS; first <= VECTOR_COLUMNS; first++) {
-        struct vector_loop *loop = build_along(planning, stmt, first, VECTOR_ALWAYS_ALONG);
+        struct vector_loop *loop = build_always_along(planning, stmt, first);
         if (add_loop(planning, loop))
             return is_for_all_strides(loop);
         loop = build_nest(planning, stmt, first);
@@ -340,15 +364,13 @@ static bool plan_nest(struct planning *planning, const struct ir_stmt *stmt)
     return false;
 }
 
-/* A nest with lanes along its innermost loop, which stands beside other code for calls that have few columns.
- * Where threads share these, how many all of them have must be known to each. */
+/* A nest with lanes along its innermost loop, which stands beside other code: for calls that have few
+ * columns, where these can be lanes, too. Where threads share these, how many all of them have must be known
+ * to each. */
 static void plan_along(struct planning *planning, const struct ir_stmt *stmt)
 {
-    bool is_told = pass_is_of_call(stmt->low) && pass_is_of_call(stmt->high);
     for (int first = VECTOR_ROWS; first <= VECTOR_COLUMNS; first++) {
-        struct vector_loop *loop = first == VECTOR_COLUMNS && !is_told
-                                       ? NULL
-                                       : build_along(planning, stmt, first, VECTOR_SOMETIMES_ALONG);
+        struct vector_loop *loop = build_sometimes_along(planning, stmt, first);
         if (loop)
             loop->is_beside = true;
         if (add_loop(planning, loop))

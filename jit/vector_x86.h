@@ -97,9 +97,11 @@ enum {
 };
 
 enum {
-    ORDER_LOAD,        /* elements 3 * j of three vectors in two steps; those behind these, two further on */
-    ORDER_STORE = 6,   /* back, to the first of three vectors, and so on */
-    ORDER_FOURTHS = 12 /* rows and columns of four by four lanes exchanged */
+    ORDER_LOAD,         /* elements 3 * j of three vectors in two steps; those behind these, two further on */
+    ORDER_STORE = 6,    /* back, to the first of three vectors, and so on */
+    ORDER_FOURTHS = 12, /* rows and columns of four by four lanes exchanged */
+    ORDER_TWO = 13,     /* elements 4 * j of two vectors; those behind these, one further on */
+    ORDER_COUNT = 17
 };
 
 enum {
@@ -131,6 +133,8 @@ struct machine_nan {
 enum { MACHINE_OWN_VECTORS = 14, MACHINE_OWN_MASKS = 5, MACHINE_PASSED = 2 };
 /* Where they are several vectors each, of which nothing is passed. */
 enum { MACHINE_SEVERAL = 4, MACHINE_OWN_OF_SEVERAL = 20 };
+/* Where there is but one part, and nothing is passed. */
+enum { MACHINE_OWN_ALONE = 24 };
 
 struct machine_change;
 struct machine_realigned;
@@ -184,6 +188,7 @@ struct machine {
     bool is_uncrossed;                   /* and so it is in the vector that is being built */
     bool is_row;                         /* all of it is run once for each iteration of a band */
     bool is_short;                       /* it is one vector, or a few (vector_x86_short.c) */
+    bool is_alone;                       /* the only part of a band */
     int short_bits;                      /* of such a vector, of the widest lanes */
     int short_count;                     /* vectors of a short part; 0: it is not short */
     int short_at;                        /* that one of them which is being built */
@@ -200,7 +205,9 @@ static inline bool machine_is_avx512(const struct machine *machine)
 static inline int machine_vectors(const struct machine *machine)
 {
     if (machine->shared)
-        return machine->short_count > 1 ? MACHINE_OWN_OF_SEVERAL : MACHINE_OWN_VECTORS;
+        return machine->is_alone          ? MACHINE_OWN_ALONE
+               : machine->short_count > 1 ? MACHINE_OWN_OF_SEVERAL
+                                          : MACHINE_OWN_VECTORS;
     return machine_is_avx512(machine) ? MACHINE_VECTORS : 16;
 }
 

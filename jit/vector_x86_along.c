@@ -4,9 +4,9 @@
  * Consumes a nest whose values suit that; builds tiles of a few rows and a few columns, for each of which an
  * accumulator has a vector of partial results. The innermost loop goes by vectors, and what is left of it is
  * one under a mask; addresses stay in registers through it and the loop around it. Behind the depths the
- * partial results of a row are added up, half with half, into one vector whose lanes are the columns, and
- * with these before and behind that all is as in other nests: what there was before the depths is added, the
- * results are stored under a mask.
+ * partial results of a row are combined, half with half, into one vector whose lanes are the columns, and
+ * with these before and behind that all is as in other nests: what there was before the depths joins them,
+ * the results are stored under a mask.
  */
 #include "vector_x86_nest.h"
 #include "vector_x86_loop.h"
@@ -46,81 +46,87 @@ static bool is_zero_in_rest(const struct nest_code *code, int number)
     return value->kind == VECTOR_LOAD && depth_stride(code, value)->kind != VECTOR_STAYS;
 }
 
-/* With AVX2 a mask takes as long as a product, and products of what masks have left out are 0. */
+/* With AVX2 a mask takes as long as a product, and what masks have left out adds 0. */
 void machine_accumulate_along(struct nest_code *code, const struct vector_value *value, int partial,
                               const int *operands, int mask)
 {
     bool is_product = value->operation == OP_FMA || value->operation == OP_NEG;
     bool is_zero = is_zero_in_rest(code, value->operands[0]) &&
                    (!is_product || is_zero_in_rest(code, value->operands[1]));
-    if (machine_is_avx512(code->machine) || !is_zero)
+    bool is_sum = is_product || value->operation == OP_ADD;
+    if (machine_is_avx512(code->machine) || !is_zero || !is_sum)
         mask = iterations(code, mask);
     machine_accumulate(code->machine, value, partial, operands, mask);
 }
 
-/* ---- sums ----------------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------------- */
 
 enum { LANES = 128 /* bits that unpacking goes by */ };
 
-static int add(struct machine *machine, bool wide, int bits, int a, int b)
+static int combine(struct machine *machine, const struct vector_accumulator *row, int bits, int a, int b)
 {
-    return machine_combine(machine, OP_ADD, wide ? AKG_FLOAT64 : AKG_FLOAT32, bits, a, b);
+    return machine_combine(machine, row->operation, row->dtype, bits, a, b);
 }
 
-/* Of two vectors, the lanes that `low` and `high` put side by side, added up. */
-static int add_unpacked(struct machine *machine, bool wide, enum x86_form low, enum x86_form high, int a,
-                        int b)
+/* Of two vectors, the lanes that `low` and `high` put side by side, combined. */
+static int combine_unpacked(struct machine *machine, const struct vector_accumulator *row, enum x86_form low,
+                            enum x86_form high, int a, int b)
 {
-    int bits = machine_vector_bits(machine);
-    return add(machine, wide, bits, machine_rvm(machine, low, bits, a, b),
-               machine_rvm(machine, high, bits, a, b));
+    int bits = machine_bits(machine, row->type);
+    return combine(machine, row, bits, machine_rvm(machine, low, bits, a, b),
+                   machine_rvm(machine, high, bits, a, b));
 }
 
-/* As many sums as fill 128 bits, of vectors of as many lanes and more. */
-static int sums_of_group(struct machine *machine, bool wide, const int *vectors, int count)
+/* As many results as fill 128 bits, of vectors of as many lanes and more. */
+static int results_of_group(struct machine *machine, const struct vector_accumulator *row, const int *vectors,
+                            int count)
 {
-    int pairs[2], sums;
+    bool wide = vector_type_is_wide(row->type);
+    int pairs[2], results;
     for (int k = 0; k < 2 && !wide; k++) {
         int first = 2 * k < count ? 2 * k : 0, second = 2 * k + 1 < count ? 2 * k + 1 : first;
         pairs[k] = k && count <= 2 ? pairs[0]
-                                   : add_unpacked(machine, wide, X86_VUNPCKLPS, X86_VUNPCKHPS, vectors[first],
-                                                  vectors[second]);
+                                   : combine_unpacked(machine, row, X86_VUNPCKLPS, X86_VUNPCKHPS,
+                                                      vectors[first], vectors[second]);
     }
-    sums = add_unpacked(machine, wide, X86_VUNPCKLPD, X86_VUNPCKHPD, wide ? vectors[0] : pairs[0],
-                        wide ? vectors[count > 1] : pairs[1]);
-    for (int bits = machine_vector_bits(machine); bits > LANES; bits /= 2)
-        sums = add(machine, wide, bits / 2, sums, machine_upper_half(machine, sums, bits, wide));
-    return sums;
+    results = combine_unpacked(machine, row, X86_VUNPCKLPD, X86_VUNPCKHPD, wide ? vectors[0] : pairs[0],
+                               wide ? vectors[count > 1] : pairs[1]);
+    for (int bits = machine_bits(machine, row->type); bits > LANES; bits /= 2)
+        results = combine(machine, row, bits / 2, results, machine_upper_half(machine, results, bits, wide));
+    return results;
 }
 
-/* The sums of the lanes of each vector, side by side. */
-static int sums_of(struct machine *machine, enum vector_type type, const int *vectors, int count)
+/* Those of the lanes of each vector, side by side. */
+static int results_of(struct machine *machine, const struct vector_accumulator *row, const int *vectors,
+                      int count)
 {
-    bool wide = vector_type_is_wide(type), masks = machine_is_avx512(machine);
-    int each = wide ? 2 : 4, sums = 0;
+    bool wide = vector_type_is_wide(row->type), masks = machine_is_avx512(machine);
+    int each = wide ? 2 : 4, results = 0;
     for (int first = 0; first < count; first += each) {
-        int here = sums_of_group(machine, wide, vectors + first, count - first < each ? count - first : each);
+        int here =
+            results_of_group(machine, row, vectors + first, count - first < each ? count - first : each);
         if (!first)
-            sums = here;
+            results = here;
         else
-            sums = machine_rvmi(machine, masks ? X86_VINSERTF32X4 : X86_VINSERTF128,
-                                first / each > 1 ? 512 : 256, sums, here, first / each);
+            results = machine_rvmi(machine, masks ? X86_VINSERTF32X4 : X86_VINSERTF128,
+                                   first / each > 1 ? 512 : 256, results, here, first / each);
     }
-    return sums;
+    return results;
 }
 
 /* Those of each row and accumulator, in the first register of the row as it is with one vector of columns. */
-static void add_partials(struct nest_code *code, const struct tile *tile, const struct tile *columns)
+static void combine_partials(struct nest_code *code, const struct tile *tile, const struct tile *columns)
 {
     const struct vector_loop *loop = code->loop;
     for (int k = 0; k < loop->accumulators.count; k++)
-        for (int row = 0; row < tile->rows; row++) {
-            enum vector_type type = loop->accumulators.items[k].type;
+        for (int number = 0; number < tile->rows; number++) {
+            const struct vector_accumulator *row = &loop->accumulators.items[k];
             int vectors[VECTOR_ALONG_COLUMNS];
             for (int column = 0; column < tile->columns; column++)
-                vectors[column] = machine_nest_partial(code, tile, type, k, row, column);
-            machine_put(code->machine, type, machine_nest_partial(code, columns, type, k, row, 0),
-                        sums_of(code->machine, type, vectors, tile->columns), 0);
+                vectors[column] = machine_nest_partial(code, tile, row->type, k, number, column);
+            machine_put(code->machine, row->type,
+                        machine_nest_partial(code, columns, row->type, k, number, 0),
+                        results_of(code->machine, row, vectors, tile->columns), 0);
         }
 }
 
@@ -130,12 +136,13 @@ static void begin_partials(struct nest_code *code, const struct tile *tile)
 {
     struct machine *machine = code->machine;
     for (int k = 0; k < code->loop->accumulators.count; k++) {
-        enum vector_type type = code->loop->accumulators.items[k].type;
-        akg_dtype dtype = vector_type_is_wide(type) ? AKG_FLOAT64 : AKG_FLOAT32;
+        const struct vector_accumulator *accumulator = &code->loop->accumulators.items[k];
+        uint64_t identity = machine_identity(accumulator->operation, accumulator->dtype);
+        enum vector_type type = accumulator->type;
         for (int row = 0; row < tile->rows; row++)
             for (int column = 0; column < tile->columns; column++)
                 machine_put(machine, type, machine_nest_partial(code, tile, type, k, row, column),
-                            machine_constant(machine, type, machine_identity(OP_ADD, dtype)), 0);
+                            machine_constant(machine, type, identity), 0);
     }
 }
 
@@ -183,7 +190,7 @@ void machine_build_along(struct nest_code *code, struct tile *tile)
     begin_partials(code, tile);
     build_depths(code, tile);
     code->machine->section = &tile->sums;
-    add_partials(code, tile, &columns);
+    combine_partials(code, tile, &columns);
     machine_place_streams(code, tile, 0, body, false);
     machine_load_places(code, VECTOR_ROWS, tile->rows);
     machine_build_section(code, &columns, &tile->sums, 0, body);
@@ -205,7 +212,7 @@ static void choose_columns(struct nest_code *code)
     bool is_alone = nest->first == VECTOR_COLUMNS, is_all = !(is_alone && code->loop->is_parted);
     for (int kind = 0; kind < COLUMN_KINDS; kind++)
         code->columns[kind] = 0;
-    code->columns[0] = known && known <= most ? known : is_alone && most > FEW ? FIVE : THREE_OF_THEM;
+    code->columns[0] = known && known <= most ? known : is_alone && lanes > FIVE ? FIVE : THREE_OF_THEM;
     if (code->columns[0] == known && is_all)
         return;
     code->columns[1] = code->columns[0] > THREE_OF_THEM ? THREE_OF_THEM : 0;

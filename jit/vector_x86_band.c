@@ -10,6 +10,7 @@
  * each of them as one vector (vector_x86_short.c).
  */
 #include "vector_x86_loop.h"
+#include "vector_x86_memory.h"
 #include "vector_x86_operation.h"
 
 #include <string.h>
@@ -86,6 +87,7 @@ static struct machine *build_part(const struct band_code *code, const struct vec
                              .options = machine->options,
                              .calls = machine->calls,
                              .is_row = true,
+                             .is_alone = code->loop->band->parts.count == 1,
                              .short_bits = code->short_bits,
                              .short_count = code->short_count,
                              .shared = machine->shared};
@@ -346,6 +348,18 @@ static void test_counts(struct machine *machine, int bits, int count, int otherw
     }
 }
 
+/* Whether groups of elements are loaded, of which half the lanes take half as many whole vectors. */
+static bool has_groups(const struct vector_loop *band)
+{
+    for (int k = 0; k < band->band->parts.count; k++) {
+        const struct vector_loop *part = band->band->parts.items[k].loop;
+        for (int n = 0; n < part->streams.count; n++)
+            if (vector_has_groups(&part->streams.items[n]))
+                return true;
+    }
+    return false;
+}
+
 /* Fewer instructions, which rows of a few elements wait for; long ones do not, and it takes its time. */
 static void tidy(struct machine *machine)
 {
@@ -376,15 +390,16 @@ bool vector_x86_band(struct arena *arena, const struct vector_loop *loop,
     struct machine *half = NULL, *two = NULL, *four = NULL;
     if (!machine)
         return false;
-    struct machine *brief = has_short(machine) ? build_iterations(arena, loop, options, WHOLE, 1) : NULL;
-    if (brief && brief->body.count <= FEW) {
+    bool may_be_short = has_short(machine);
+    struct machine *brief = may_be_short ? build_iterations(arena, loop, options, WHOLE, 1) : NULL;
+    bool is_few = brief && brief->body.count <= FEW;
+    if (is_few || (may_be_short && has_groups(loop)))
         half = build_iterations(arena, loop, options, HALF, 1);
-        if (!machine_hands_on(loop)) {
-            two = build_iterations(arena, loop, options, WHOLE, MACHINE_SEVERAL / 2);
-            four = build_iterations(arena, loop, options, WHOLE, MACHINE_SEVERAL);
-        }
+    if (is_few && !machine_hands_on(loop)) {
+        two = build_iterations(arena, loop, options, WHOLE, MACHINE_SEVERAL / 2);
+        four = build_iterations(arena, loop, options, WHOLE, MACHINE_SEVERAL);
     }
-    if (brief) {
+    if (half || brief) {
         struct machine *all = arena_new(arena, struct machine);
         *all = (struct machine){.arena = arena, .loop = loop, .options = options, .lanes = 1};
         machine_choose_slots(all);

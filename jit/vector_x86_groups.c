@@ -2,14 +2,18 @@
  * vector_x86_groups.c: three or four elements for each iteration that lie behind those of the iteration
  * before, as of images with colours or points in space: some iterations' elements are some whole vectors.
  *
- * Consumes loads and stores of all of them, all lanes and without conditions; appends loads and stores of
- * whole vectors and what brings the elements in order. With AVX-512 of 4 bytes each: of three, each result is
- * picked out of three vectors; four are turned as those of vector_x86_points.c are, and the iterations
- * brought in order.
+ * Consumes loads and stores of all of them, without conditions; appends loads and stores of whole vectors and
+ * what brings the elements in order. With AVX-512 of 4 bytes each: of three, each result is picked out of
+ * three vectors; four are turned as those of vector_x86_points.c are, and the iterations brought in order.
+ * There some lanes may be enough, under a mask. With AVX2 there are all lanes.
  */
+#include <string.h>
+
 #include "vector_x86_points.h"
 #include "vector_x86_memory.h"
 #include "vector_x86_operation.h"
+
+enum { WHOLE = 16 /* lanes of 512 bits */, BITS = X86_R10 };
 
 bool vector_has_groups(const struct vector_stream *stream)
 {
@@ -32,7 +36,7 @@ bool points_are_groups(const struct machine *machine, const struct vector_value 
     if (!vector_has_groups(stream))
         return false;
     if (machine_is_avx512(machine))
-        return size == 4 && lane_bytes(machine, value) == 64;
+        return size == 4 && (lane_bytes(machine, value) == 64 || lane_bytes(machine, value) == 32);
     return (span == 3 || size < 8) && lane_bytes(machine, value) == 32 && size != 2;
 }
 
@@ -230,13 +234,102 @@ static void store_bytes(const struct points *points, akg_dtype dtype, const int 
 
 /* ---- AVX-512 -------------------------------------------------------------------------------------- */
 
+/* As many vectors as the iterations' elements take: where half of the lanes are enough, there are fewer. */
+static int count_vectors(const struct points *points)
+{
+    return (points->machine->lanes * points->span + WHOLE - 1) / WHOLE;
+}
+
+static void general(struct machine *machine, enum x86_form form, int reg, int rm)
+{
+    machine_add(machine, (struct x86_instruction){.form = form, .bits = 128, .reg = reg, .rm = rm});
+}
+
+static void add_times(struct machine *machine, int reg, int base, int index, int scale)
+{
+    machine_add(machine,
+                (struct x86_instruction){
+                    .form = X86_LEA, .reg = reg, .has_memory = true, .memory = {base, index, scale, 0}});
+}
+
+/* Of each vector, the elements of the iterations of the mask: each of its bits as often as an iteration has
+ * elements. (rax is not free while masks come and go.) */
+static void spread_mask(const struct points *points, int mask, int *masks)
+{
+    static const int64_t firsts[] = {[3] = 0x249249249249, [4] = 0x1111111111111111};
+    struct machine *machine = points->machine;
+    int count = count_vectors(points);
+
+    for (int k = 0; k < count; k++)
+        masks[k] = machine_new_mask(machine);
+    general(machine, X86_KMOVW_FROM, BITS, mask);
+    machine_add(machine, (struct x86_instruction){
+                             .form = X86_MOV_IMMEDIATE, .reg = X86_RAX, .immediate = firsts[points->span]});
+    machine_add(machine, (struct x86_instruction){
+                             .form = X86_PDEP, .bits = 128, .reg = BITS, .vvvv = BITS, .rm = X86_RAX});
+    add_times(machine, X86_RAX, BITS, BITS, 2); /* 3 of each, and then 7 or 15 */
+    add_times(machine, BITS, X86_RAX, points->span == 3 ? BITS : X86_RAX, 4);
+    for (int k = 0; k < count; k++) {
+        if (k)
+            machine_add(machine,
+                        (struct x86_instruction){.form = X86_SHR_BY, .rm = BITS, .immediate = WHOLE});
+        general(machine, X86_KMOVW_TO, masks[k], BITS);
+    }
+}
+
+/* What was loaded under the mask, and as far apart, in the section. */
+static const struct machine_points *find_spread(const struct points *points, int mask)
+{
+    const struct machine *machine = points->machine;
+
+    for (int k = 0; k < machine->points.count; k++) {
+        const struct machine_points *other = &machine->points.items[k];
+        if (other->section == machine->section && other->mask == mask && other->span == points->span &&
+            other->masks[0])
+            return other;
+    }
+    return NULL;
+}
+
+/* The masks of the vectors; 0: all of one. */
+static void find_masks(const struct points *points, int mask, int *masks)
+{
+    int left = points->machine->lanes * points->span % WHOLE;
+
+    if (mask) {
+        const struct machine_points *known = find_spread(points, mask);
+        if (known)
+            memcpy(masks, known->masks, sizeof known->masks);
+        else
+            spread_mask(points, mask, masks);
+        return;
+    }
+    for (int k = 0; k < count_vectors(points); k++)
+        masks[k] = 0;
+    if (left)
+        masks[count_vectors(points) - 1] =
+            machine_keep(points->machine, KEPT_MASK, VECTOR_MASK, 0, ((uint64_t)1 << left) - 1);
+}
+
+static void transfer_some(const struct points *points, enum x86_form form, int reg, int number, int mask)
+{
+    machine_add(points->machine,
+                (struct x86_instruction){.form = form,
+                                         .bits = points->bits,
+                                         .reg = reg,
+                                         .mask = mask,
+                                         .zeroing = mask && form == X86_VMOVUPS_LOAD,
+                                         .has_memory = true,
+                                         .memory = vector_memory(points, number * WHOLE * 4)});
+}
+
 /* By tables of KEPT_ORDER, `number` and the next: lanes of a and b, then of these and c. */
-static int picked_of_three(const struct points *points, const int *from, int number)
+static int picked(const struct points *points, const int *from, int count, int number)
 {
     struct machine *machine = points->machine;
     int result = from[0];
 
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < count - 1; k++) {
         result = machine_copy(machine, points->bits, result);
         machine_into(machine, X86_VPERMT2PS, points->bits, result,
                      machine_keep(machine, KEPT_ORDER, VECTOR_I32, number + k, 0), from[k + 1], 0);
@@ -244,11 +337,17 @@ static int picked_of_three(const struct points *points, const int *from, int num
     return result;
 }
 
-static void load_whole(struct points *points)
+/* What there is no need of may be anything. */
+static void load_whole(struct points *points, int mask)
 {
+    int *masks = points->masks, count = count_vectors(points);
+
+    find_masks(points, mask, masks);
     for (int k = 0; k < points->span; k++) {
-        points->vectors[k] = machine_new_vector(points->machine, points->bits);
-        transfer(points, X86_VMOVUPS_LOAD, points->bits, points->vectors[k], k * points->bits / 8);
+        points->vectors[k] =
+            k < count ? machine_new_vector(points->machine, points->bits) : points->vectors[0];
+        if (k < count)
+            transfer_some(points, X86_VMOVUPS_LOAD, points->vectors[k], k, masks[k]);
     }
 }
 
@@ -258,37 +357,44 @@ static int in_turn(const struct points *points, int a)
                        machine_keep(points->machine, KEPT_ORDER, VECTOR_I32, ORDER_FOURTHS, 0), a);
 }
 
-static void load_avx512(struct points *points, unsigned offsets, int *results)
+static void load_avx512(struct points *points, int mask, unsigned offsets, int *results)
 {
-    load_whole(points);
-    if (points->span == 4)
+    int count = count_vectors(points);
+    bool is_turned = points->span == 4 && count == 4;
+
+    points->bits = WHOLE * 32;
+    load_whole(points, mask);
+    if (is_turned)
         points_turn(points, offsets, results);
     for (int k = 0; k < points->span; k++)
         if (offsets >> k & 1)
-            results[k] = points->span == 4 ? in_turn(points, results[k])
-                                           : picked_of_three(points, points->vectors, ORDER_LOAD + 2 * k);
+            results[k] = is_turned ? in_turn(points, results[k])
+                                   : picked(points, points->vectors, count,
+                                            points->span == 4 ? ORDER_TWO + k : ORDER_LOAD + 2 * k);
 }
 
-static void store_avx512(struct points *points, const int *operands)
+static void store_avx512(struct points *points, int mask, const int *operands)
 {
-    int ordered[4];
+    int ordered[4], masks[4];
 
+    points->bits = WHOLE * 32;
     for (int k = 0; k < points->span; k++)
         ordered[k] = points->span == 4 ? in_turn(points, operands[k])
-                                       : picked_of_three(points, operands, ORDER_STORE + 2 * k);
+                                       : picked(points, operands, 3, ORDER_STORE + 2 * k);
     if (points->span == 4)
         points_turn_back(points, ordered);
-    for (int k = 0; k < points->span; k++)
-        transfer(points, X86_VMOVUPS_STORE, points->bits, points->span == 4 ? points->vectors[k] : ordered[k],
-                 k * points->bits / 8);
+    find_masks(points, mask, masks);
+    for (int k = 0; k < count_vectors(points); k++)
+        transfer_some(points, X86_VMOVUPS_STORE, points->span == 4 ? points->vectors[k] : ordered[k], k,
+                      masks[k]);
 }
 
 /* ---- all -------------------------------------------------------------------------------------------- */
 
-void points_load_group(struct points *points, unsigned offsets, int *results)
+void points_load_group(struct points *points, int mask, unsigned offsets, int *results)
 {
     if (machine_is_avx512(points->machine)) {
-        load_avx512(points, offsets, results);
+        load_avx512(points, mask, offsets, results);
     } else if (points->size == 1) {
         load_bytes(points, points->value->dtype, offsets, results);
     } else if (points->span == 3) {
@@ -299,10 +405,10 @@ void points_load_group(struct points *points, unsigned offsets, int *results)
     }
 }
 
-void points_store_group(struct points *points, const int *operands)
+void points_store_group(struct points *points, int mask, const int *operands)
 {
     if (machine_is_avx512(points->machine)) {
-        store_avx512(points, operands);
+        store_avx512(points, mask, operands);
     } else if (points->size == 1) {
         store_bytes(points, points->value->dtype, operands);
     } else if (points->span == 3) {

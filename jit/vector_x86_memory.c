@@ -555,7 +555,7 @@ bool machine_loads_points(const struct machine *machine, const struct vector_val
     const struct vector_stream *stream = stream_of(machine, value);
     return stream->step_kind != VECTOR_UNIT && machine->lanes > 1 && !is_one_element(machine, value, 0) &&
            !is_pairs(stream) && !is_backwards(machine, value, 0) && !machine_is_few_apart(machine, value) &&
-           machine_can_load_points(machine, value);
+           machine_can_load_points(machine, value, false);
 }
 
 int machine_load(struct machine *machine, const struct vector_value *value, int mask)
@@ -577,8 +577,8 @@ int machine_load(struct machine *machine, const struct vector_value *value, int 
         return small;
     if (!mask && machine_is_few_apart(machine, value))
         return machine_load_few_apart(machine, value);
-    if (!mask && machine_can_load_points(machine, value))
-        return machine_load_points(machine, value);
+    if (machine_can_load_points(machine, value, mask))
+        return machine_load_points(machine, value, mask);
     if (!machine_is_avx512(machine) || (!mask && machine_can_load_apart(machine, value)))
         return machine_load_apart(machine, value, mask);
     if (machine_is_small_step(machine, value))
@@ -693,7 +693,7 @@ void machine_store(struct machine *machine, const struct vector_value *value, in
     else if (is_backwards(machine, value, mask))
         store_backwards(machine, value, operand, mask);
     else if (machine_store_pair(machine, value, operand, mask) ||
-             (!mask && machine_store_points(machine, value, operand)))
+             machine_store_points(machine, value, operand, mask))
         return;
     else if (machine_is_small_step(machine, value))
         machine_store_small_step(machine, value, operand, mask);

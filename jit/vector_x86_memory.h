@@ -21,8 +21,10 @@ struct machine_pairs {
 /* Elements of one vector of iterations, by their distance from the lowest (vector_x86_points.c). */
 struct machine_points {
     const machine_section *section;
-    int stream, epoch, low;
+    int stream, epoch, low, mask;
     int vectors[4]; /* from element `low` of an iteration on; 0: it is not loaded */
+    int span;
+    int masks[4]; /* of vectors of as many elements each, which `mask` has become (vector_x86_groups.c) */
 };
 
 /* Elements of one vector of iterations, by their distance from that of the value less `low`
@@ -161,12 +163,12 @@ void machine_store_small_step(struct machine *machine, const struct vector_value
 /* ---- vector_x86_points.c ---- */
 
 /* Whether several elements of each iteration lie side by side, and can be loaded together. */
-bool machine_can_load_points(const struct machine *machine, const struct vector_value *value);
+bool machine_can_load_points(const struct machine *machine, const struct vector_value *value, bool is_masked);
 /* Whether they are, but under a mask, where each takes a gather of its own. */
 bool machine_loads_points(const struct machine *machine, const struct vector_value *value);
-int machine_load_points(struct machine *machine, const struct vector_value *value);
+int machine_load_points(struct machine *machine, const struct vector_value *value, int mask);
 /* Of a store without a mask: it is made when the last of its neighbours is. False: it is none of these. */
-bool machine_store_points(struct machine *machine, const struct vector_value *value, int operand);
+bool machine_store_points(struct machine *machine, const struct vector_value *value, int operand, int mask);
 
 /* ---- vector_x86_groups.c ---- */
 

@@ -236,11 +236,12 @@ static int build_value(struct nest_code *code, const struct tile *tile, const st
     case VECTOR_TOTAL:
         return total(code, value, partial_of(code, tile, value, row, column));
     case VECTOR_SET:
-        if (code->nest->is_along) { /* what there is before is added behind the depths */
-            int sum = partial_of(code, tile, value, row, column);
-            machine_put(machine, value->type, sum,
-                        machine_combine(machine, OP_ADD, value->dtype, machine_bits(machine, value->type),
-                                        operands[0], sum),
+        if (code->nest->is_along) { /* what there is before joins them behind the depths */
+            const struct vector_accumulator *accumulator = &code->loop->accumulators.items[value->slot];
+            int result = partial_of(code, tile, value, row, column);
+            machine_put(machine, value->type, result,
+                        machine_combine(machine, accumulator->operation, accumulator->dtype,
+                                        machine_bits(machine, value->type), operands[0], result),
                         0);
             return 0;
         }
@@ -561,7 +562,8 @@ static struct machine *build_nest(struct arena *arena, const struct vector_loop 
     code->is_needed = arena_array(arena, bool, loop->values.count);
     machine->arena = arena;
     machine->options = options;
-    machine->lanes = machine_vector_bits(machine) / (loop->wide ? 64 : 32);
+    machine->lanes =
+        loop->nest->is_along ? loop->nest->lanes : machine_vector_bits(machine) / (loop->wide ? 64 : 32);
     machine->slots = X86_RDI;
     machine->count = X86_RCX;
     machine->stop = -1;

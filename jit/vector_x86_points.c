@@ -11,6 +11,8 @@
  * time, too. Three or four that lie behind those of the iteration before, so that some iterations
  * are whole vectors, are vector_x86_groups.c's.
  */
+#include <string.h>
+
 #include "vector_x86_points.h"
 #include "vector_x86_memory.h"
 #include "vector_x86_operation.h"
@@ -68,11 +70,11 @@ static bool are_points(const struct machine *machine, const struct vector_value 
     return fits && span >= 2 && span <= MOST && !stream->is_masked && near;
 }
 
-bool machine_can_load_points(const struct machine *machine, const struct vector_value *value)
+bool machine_can_load_points(const struct machine *machine, const struct vector_value *value, bool is_masked)
 {
     if (points_are_groups(machine, value))
-        return true;
-    return are_points(machine, value, span_of(machine, value)) &&
+        return !is_masked || machine_is_avx512(machine);
+    return !is_masked && are_points(machine, value, span_of(machine, value)) &&
            __builtin_popcount(offsets_of(machine, value)) > 1;
 }
 
@@ -237,12 +239,12 @@ static void turn_wide(const struct points *points, unsigned offsets, int *result
 }
 
 static const struct machine_points *find_points(const struct machine *machine,
-                                                const struct vector_value *value)
+                                                const struct vector_value *value, int mask)
 {
     for (int k = 0; k < machine->points.count; k++) {
         const struct machine_points *points = &machine->points.items[k];
         if (points->section == machine->section && points->stream == value->stream &&
-            points->epoch == value->epoch && points->low == low_of(machine, value))
+            points->epoch == value->epoch && points->low == low_of(machine, value) && points->mask == mask)
             return points;
     }
     return NULL;
@@ -339,35 +341,41 @@ static void store_points_avx2(struct points *points)
 
 /* ---- all ------------------------------------------------------------------------------------------- */
 
-static void load_all(struct points *points, const struct vector_value *value, int *results)
+static void load_all(struct points *points, const struct vector_value *value, int mask, int *results)
 {
     unsigned offsets = offsets_of(points->machine, value);
 
     if (points_are_groups(points->machine, value)) {
-        points_load_group(points, offsets, results);
+        points_load_group(points, mask, offsets, results);
         return;
     }
     (machine_is_avx512(points->machine) ? load_rows : load_points_avx2)(points);
     (points->size == 8 ? turn_wide : points_turn)(points, offsets, results);
 }
 
-int machine_load_points(struct machine *machine, const struct vector_value *value)
+int machine_load_points(struct machine *machine, const struct vector_value *value, int mask)
 {
     const struct vector_stream *stream = &machine->loop->streams.items[value->stream];
-    const struct machine_points *known = find_points(machine, value);
+    const struct machine_points *known = find_points(machine, value, mask);
     struct points points = {.machine = machine,
                             .value = value,
                             .stream = stream,
                             .size = size_of(machine, value),
                             .low = low_of(machine, value),
                             .span = span_of(machine, value)};
-    struct machine_points made = {machine->section, value->stream, value->epoch, points.low, {0}};
+    struct machine_points made = {.section = machine->section,
+                                  .stream = value->stream,
+                                  .epoch = value->epoch,
+                                  .low = points.low,
+                                  .mask = mask,
+                                  .span = points.span};
 
     if (known)
         return known->vectors[value->offset - points.low];
     points.bits = (points.size == 1 ? 4 : points.size) * machine->lanes * 8;
     points.halves = points.size == 8 && points.span > 2;
-    load_all(&points, value, made.vectors);
+    load_all(&points, value, mask, made.vectors);
+    memcpy(made.masks, points.masks, sizeof made.masks);
     list_push(machine->arena, &machine->points, made);
     return made.vectors[value->offset - points.low];
 }
@@ -516,7 +524,7 @@ static void store_many(struct points points, const int *operands)
         store_some(points, from + MOST <= span ? from : span - MOST, operands);
 }
 
-bool machine_store_points(struct machine *machine, const struct vector_value *value, int operand)
+bool machine_store_points(struct machine *machine, const struct vector_value *value, int operand, int mask)
 {
     const struct vector_stream *stream = &machine->loop->streams.items[value->stream];
     int operands[MANY] = {0};
@@ -528,8 +536,8 @@ bool machine_store_points(struct machine *machine, const struct vector_value *va
                             .span = stream->high - stream->low + 1};
 
     bool is_group = points_are_groups(machine, value), is_many = are_many(machine, value, points.span);
-    if ((!is_group && !is_many && !are_points(machine, value, points.span)) ||
-        !are_all_stored(machine, value))
+    bool is_any = is_group || is_many || are_points(machine, value, points.span);
+    if ((mask ? !is_group || !machine_is_avx512(machine) : !is_any) || !are_all_stored(machine, value))
         return false;
     struct machine_waiting row = {machine->section, value, operand};
     list_push(machine->arena, &machine->waiting, row);
@@ -537,7 +545,7 @@ bool machine_store_points(struct machine *machine, const struct vector_value *va
         return true;
     points.bits = (points.size == 1 ? 4 : points.size) * machine->lanes * 8;
     if (is_group)
-        points_store_group(&points, operands);
+        points_store_group(&points, mask, operands);
     else if (is_many)
         store_many(points, operands);
     else

@@ -36,7 +36,8 @@ void points_turn_back(struct points *points, const int *operands);
 
 /* Whether vector_has_groups, and the lanes are such that it is of use. */
 bool points_are_groups(const struct machine *machine, const struct vector_value *value);
-void points_load_group(struct points *points, unsigned offsets, int *results);
-void points_store_group(struct points *points, const int *operands);
+/* The mask is of the iterations that there are; 0: all. */
+void points_load_group(struct points *points, int mask, unsigned offsets, int *results);
+void points_store_group(struct points *points, int mask, const int *operands);
 
 #endif

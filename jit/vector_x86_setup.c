@@ -166,7 +166,7 @@ static void load_thirds(struct machine *machine, const struct machine_kept *kept
 /* Of 16 lanes, for vector_x86_groups.c: which lane of two vectors, from 16 on of the second one, each has. */
 static void load_order(struct machine *machine, const struct machine_kept *kept)
 {
-    static const int32_t tables[ORDER_FOURTHS + 1][16] = {
+    static const int32_t tables[ORDER_COUNT][16] = {
         {0, 3, 6, 9, 12, 15, 18, 21, 24, 27, 30, 0, 0, 0, 0, 0},
         {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 17, 20, 23, 26, 29},
         {1, 4, 7, 10, 13, 16, 19, 22, 25, 28, 31, 0, 0, 0, 0, 0},
@@ -179,8 +179,12 @@ static void load_order(struct machine *machine, const struct machine_kept *kept)
         {0, 21, 2, 3, 22, 5, 6, 23, 8, 9, 24, 11, 12, 25, 14, 15},
         {0, 11, 27, 0, 12, 28, 0, 13, 29, 0, 14, 30, 0, 15, 31, 0},
         {26, 1, 2, 27, 4, 5, 28, 7, 8, 29, 10, 11, 30, 13, 14, 31},
-        {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15}};
-    load_table(machine, kept->virtual_register, kept->type, tables[kept->number]);
+        {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15},
+        {0, 4, 8, 12, 16, 20, 24, 28},
+        {1, 5, 9, 13, 17, 21, 25, 29},
+        {2, 6, 10, 14, 18, 22, 26, 30},
+        {3, 7, 11, 15, 19, 23, 27, 31}};
+    load_bits(machine, kept->virtual_register, 512, tables[kept->number]);
 }
 
 static void load_bytes(struct machine *machine, const struct machine_kept *kept)

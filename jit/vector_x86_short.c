@@ -231,7 +231,7 @@ void machine_pass_nothing(struct machine_shared *shared, const struct vector_loo
 int machine_passed(struct machine *machine, const struct vector_value *load)
 {
     const struct machine_shared *shared = machine->shared;
-    for (int k = 0; k < MACHINE_PASSED && machine->short_count == 1; k++)
+    for (int k = 0; k < MACHINE_PASSED && machine->short_count == 1 && !machine->is_alone; k++)
         if (shared->passed[k].store &&
             is_of_store(machine->loop, load, shared->passed[k].part, shared->passed[k].store))
             return machine_keep(machine, KEPT_PASSED, load->type, k, 0);
@@ -251,7 +251,7 @@ void machine_pass(struct machine *machine, const struct vector_value *store, int
 {
     struct machine_shared *shared = machine->shared;
     int place = 0;
-    if (machine->short_count > 1)
+    if (machine->short_count > 1 || machine->is_alone)
         return;
     forget(shared, stream_of(machine->loop, store)->access->buffer);
     while (place < MACHINE_PASSED && is_taken(machine, place))
