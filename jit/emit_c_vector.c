@@ -516,29 +516,10 @@ static const char *test_small(struct vector_emission *emission, const char *test
     return tests;
 }
 
-/* Lanes that a mask leaves out of a scatter change nothing of an element, which there must be. */
-static const char *test_scatters(struct vector_emission *emission, const char *tests,
-                                 const struct vector_loop *loop)
-{
-    struct emitter *emitter = emission->emitter;
-    for (int k = 0; k < loop->values.count; k++) {
-        const struct vector_value *value = &loop->values.items[k];
-        if (value->kind != VECTOR_SCATTER || value->mask < 0)
-            continue;
-        const struct ir_buffer *buffer = loop->streams.items[value->stream].access->buffer;
-        for (int axis = 0; axis < buffer->rank; axis++) {
-            const char *extent = emit_operand(emitter, emit_extent(emitter, buffer, axis), EMIT_SHIFT);
-            tests = emit_test_beside(emission, tests, arena_format(&emitter->arena, "%s > 0", extent));
-        }
-    }
-    return tests;
-}
-
 static const char *test_loop(struct vector_emission *emission, const char *tests,
                              const struct vector_loop *loop)
 {
-    tests = test_small(emission, test_count(emission, tests, loop), loop);
-    return test_scatters(emission, tests, loop);
+    return test_small(emission, test_count(emission, tests, loop), loop);
 }
 
 /* What the slots must hold for the call; NULL: anything. */

@@ -55,8 +55,7 @@ enum vector_kind {
                         operand 1 */
     VECTOR_STORE,
     VECTOR_SCATTER,   /* operand 0 is accumulated into the element operand 1 of the row at the stream, lane by
-                         lane; without an operation it is stored there. Operand 2, if there: the element in
-                         which lanes that are masked change nothing */
+                         lane; without an operation it is stored there. Lanes that are masked touch none */
     VECTOR_OPERATION, /* of the IR, on operands of dtype `from`. OP_CAST of a float, where `bits` is not 0:
                          the operand is whole, so many bits hold it, and what does not fit may wrap; where
                          `rounds`, it is rounded to nearest, not cut.

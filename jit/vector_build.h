@@ -262,10 +262,6 @@ const struct ir_access *vector_origin(struct vector_builder *builder, const stru
  * that are needed; -1: all indices are the same for all lanes. */
 int vector_distance(struct vector_builder *builder, const struct ir_access *access, int stream,
                     const int *indices);
-/* Likewise, another one of those that there are for neighbouring lanes, along the first of these axes;
- * `is_row`: there is but one, and its index is the distance. -1: there is none. */
-int vector_spread_distance(struct vector_builder *builder, const struct ir_access *access, int stream,
-                           const int *indices, bool is_row);
 /* The element, wherever it is; `epoch`: stores to the buffer so far. */
 int vector_gather(struct vector_builder *builder, const struct ir_access *access, int epoch);
 

@@ -184,30 +184,6 @@ static int distance_of(struct vector_builder *builder, int stream, int axis, int
     return vector_operation(builder, OP_MUL, AKG_INT64, AKG_INT64, index, vector_add(builder, pitch), -1);
 }
 
-int vector_spread_distance(struct vector_builder *builder, const struct ir_access *access, int stream,
-                           const int *indices, bool is_row)
-{
-    enum { LANES = 16 };
-    int axis = 0;
-    while (axis < access->buffer->rank && indices[axis] < 0)
-        axis++;
-    if (axis == access->buffer->rank)
-        return -1;
-    bool wide = is_wide(builder, indices[axis]);
-    akg_dtype dtype = wide ? AKG_INT64 : AKG_INT32;
-    struct vector_value extent = vector_blank(VECTOR_SCALAR, dtype);
-    extent.slot =
-        argument_of(builder, wide ? VECTOR_ARGUMENT_EXTENT : VECTOR_ARGUMENT_EXTENT_32, stream, axis);
-    int lane = vector_operation(builder, OP_BITAND, dtype, dtype, vector_index(builder, dtype),
-                                vector_constant(builder, dtype, (union dtype_value){.i = LANES - 1}), -1);
-    int last = vector_operation(builder, OP_ADD, dtype, dtype, vector_add(builder, extent),
-                                vector_constant(builder, dtype, (union dtype_value){.i = -1}), -1);
-    int index = vector_operation(builder, OP_MIN, dtype, dtype, lane, last, -1);
-    index = vector_operation(builder, OP_MAX, dtype, dtype, index,
-                             vector_constant(builder, dtype, (union dtype_value){.i = 0}), -1);
-    return is_row ? index : distance_of(builder, stream, axis, index);
-}
-
 static int sum_of(struct vector_builder *builder, int a, int b)
 {
     if (a < 0)

@@ -185,19 +185,6 @@ static int count_placed(const struct vector_builder *builder, const struct ir_bu
     return count;
 }
 
-/* Where lanes that are masked change nothing: each has an element of its own, for in one of all they would
- * wait for each other. */
-static int spread(struct vector_builder *builder, const struct ir_access *access,
-                  const struct vector_value *value, const int *indices, bool one_row)
-{
-    const struct vector_value *distance = &builder->loop->values.items[value->operands[1]];
-    bool wide = vector_type_is_wide(distance->type);
-    int number = vector_spread_distance(builder, access, value->stream, indices, one_row);
-    if (number < 0 || vector_type_is_wide(builder->loop->values.items[number].type) == wide)
-        return number;
-    return wide ? vector_operation(builder, OP_CAST, AKG_INT64, AKG_INT32, number, -1, -1) : -1;
-}
-
 void vector_scatter(struct vector_builder *builder, const struct ir_stmt *stmt)
 {
     const struct ir_access *access = &stmt->access;
@@ -227,8 +214,6 @@ void vector_scatter(struct vector_builder *builder, const struct ir_stmt *stmt)
         return;
     if (one_row && !is_known(builder, access, last))
         add_test(builder, access, &value);
-    if (value.mask >= 0 && !builder->is_serial && !builder->is_once && !builder->nest)
-        value.operands[2] = spread(builder, access, &value, indices, one_row);
     value.waits = operand && count_placed(builder, access->buffer) + 1 <
                                  count_changes(builder, builder->stmt->body, access->buffer, change_of(stmt));
     vector_add(builder, value);

@@ -136,10 +136,11 @@ int machine_keep(struct machine *machine, enum kept_kind kind, enum vector_type 
     }
     struct machine_kept kept = {kind, type, number, bits, 0, false, false, *head};
     *head = machine->kept.count + 1;
-    kept.virtual_register =
-        type == VECTOR_MASK
-            ? machine_new_mask(machine)
-            : machine_new_vector(machine, kind == KEPT_TABLE ? 512 : machine_bits(machine, type));
+    kept.virtual_register = type == VECTOR_MASK
+                                ? machine_new_mask(machine)
+                                : machine_new_vector(machine, kind == KEPT_TABLE || kind == KEPT_ORDER
+                                                                  ? 512
+                                                                  : machine_bits(machine, type));
     machine->registers.items[kept.virtual_register - MACHINE_VIRTUAL].kept = true;
     list_push(machine->arena, &machine->kept, kept);
     return kept.virtual_register;

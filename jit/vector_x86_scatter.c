@@ -5,8 +5,11 @@
  * Other indices and operands are taken out of their vectors, which spares what is loaded from waiting for
  * what was stored just before (Zen 4: a histogram of 20,000 numbers 20 us by way of the frame, and so 12.7);
  * those of scatters that wait, what integers sum up and, with AVX-512, indices of what only counts go to the
- * frame. A lane that is masked accumulates what changes nothing into another element, or, with AVX2, its own
- * one if there is that.
+ * frame.
+ *
+ * A lane that is masked must touch no element: those of its row may be outside of the tensor, or change under
+ * another thread. So lanes have addresses, and masked ones have each a place of its own in the frame, where
+ * what they do is of no use to anyone.
  *
  * Scatters that wait for others, of their tensor or any, put what they have into the frame, and the last one
  * goes through all of them lane by lane. With AVX-512 elements side by side are changed together
@@ -47,13 +50,19 @@ struct machine_change {
     const struct vector_value *value;
     int base, indices; /* a general register; a place in the frame */
     int index_size, index, operand;
-    int kept; /* where elements are overwritten under a mask: ones in the lanes that stay; 0: there is none */
+    bool is_addressed; /* under a mask: the indices are the addresses of the elements, in 64 bits, */
+    int upper;         /* and those of the upper lanes, which come second; 0: one vector has all */
     const struct vector_value *loaded; /* where indices are loaded one by one; NULL: they are lanes */
     int pair;  /* a general register for the indices of two lanes; -1: lanes come from the frame */
     bool same; /* all lanes accumulate the same */
-    int index_parts[MACHINE_PARTS];
-    struct lanes changes, stays;
+    int index_parts[2 * MACHINE_PARTS];
+    struct lanes changes;
 };
+
+static int size_of(const struct machine_change *scatter)
+{
+    return dtype_table[scatter->value->dtype].size;
+}
 
 /* ---- lanes out of a vector -------------------------------------------------------------------------- */
 
@@ -124,47 +133,31 @@ static int lane_of(struct machine *machine, const struct machine_change *scatter
 static void add_lane(struct machine *machine, const struct machine_change *scatter, struct x86_memory element,
                      int lane)
 {
-    bool wide = element.scale == 8;
+    bool wide = size_of(scatter) == 8;
     if (lane == 0 || !scatter->same)
         move(machine, wide ? X86_MOV : X86_MOV_DWORD, 0, X86_RAX,
-             place_of(machine, &scatter->changes, lane, element.scale));
+             place_of(machine, &scatter->changes, lane, size_of(scatter)));
     move(machine, wide ? X86_ADD_STORE : X86_ADD_DWORD_STORE, 0, X86_RAX, element);
-}
-
-static void store_lane(struct machine *machine, struct x86_memory element, int value)
-{
-    move(machine, element.scale == 8 ? X86_VMOVSD_STORE : X86_VMOVSS_STORE, 128, value, element);
-}
-
-static int load_lane(struct machine *machine, struct x86_memory element)
-{
-    int result = machine_new_vector(machine, 128);
-    move(machine, element.scale == 8 ? X86_VMOVSD_LOAD : X86_VMOVSS_LOAD, 128, result, element);
-    return result;
 }
 
 static void combine_lane(struct machine *machine, const struct machine_change *scatter,
                          struct x86_memory element, int lane)
 {
     const struct vector_value *value = scatter->value;
-    int before = load_lane(machine, element), change = scatter->operand;
+    int before = machine_new_vector(machine, 128), change = scatter->operand;
+    bool wide = size_of(scatter) == 8;
+    move(machine, wide ? X86_VMOVSD_LOAD : X86_VMOVSS_LOAD, 128, before, element);
     if (!scatter->same)
         change = lane_of(machine, scatter, &scatter->changes, lane);
-    store_lane(machine, element,
-               machine_combine(machine, value->operation, value->dtype, 128, before, change));
+    move(machine, wide ? X86_VMOVSD_STORE : X86_VMOVSS_STORE, 128,
+         machine_combine(machine, value->operation, value->dtype, 128, before, change), element);
 }
 
-/* Of lanes that are masked what is stored has no bits, and the element stays. */
 static void overwrite_lane(struct machine *machine, const struct machine_change *scatter,
                            struct x86_memory element, int lane)
 {
     int after = scatter->same ? scatter->operand : lane_of(machine, scatter, &scatter->changes, lane);
-    if (scatter->kept) {
-        int before = load_lane(machine, element), stays = lane_of(machine, scatter, &scatter->stays, lane);
-        before = machine_rvm(machine, X86_VANDPS, 128, before, stays);
-        after = machine_rvm(machine, X86_VORPS, 128, before, after);
-    }
-    store_lane(machine, element, after);
+    move(machine, size_of(scatter) == 8 ? X86_VMOVSD_STORE : X86_VMOVSS_STORE, 128, after, element);
 }
 
 static bool is_written(const struct vector_loop *loop, const struct ir_buffer *buffer)
@@ -238,6 +231,23 @@ static const struct machine_change *find_same_indices(const struct machine *mach
     return NULL;
 }
 
+/* Indices, to where lanes are taken from: the frame, or vectors of 128 bits. */
+static void begin_indices(struct machine *machine, struct machine_change *scatter)
+{
+    int bytes = machine->lanes * scatter->index_size / (scatter->upper ? 2 : 1);
+    if (scatter->pair >= 0) {
+        machine_parts(machine, scatter->index, bytes, scatter->index_parts);
+        if (scatter->upper)
+            machine_parts(machine, scatter->upper, bytes, scatter->index_parts + bytes / 16);
+        return;
+    }
+    scatter->indices = machine_frame(machine, machine->lanes * scatter->index_size);
+    int bits = bytes < 16 ? 128 : 8 * bytes;
+    move(machine, X86_VMOVUPS_STORE, bits, scatter->index, frame_at(scatter->indices));
+    if (scatter->upper)
+        move(machine, X86_VMOVUPS_STORE, bits, scatter->upper, frame_at(scatter->indices + bytes));
+}
+
 /* Brings indices and operands to where lanes are taken from. `alone`: no others wait. */
 static void begin_change(struct machine *machine, struct machine_change *scatter, bool alone)
 {
@@ -247,15 +257,11 @@ static void begin_change(struct machine *machine, struct machine_change *scatter
     bool counts = scatter->same && machine_is_avx512(machine); /* and loads nothing else from the frame */
     scatter->pair = alone && !counts ? free_register(machine) : -1;
     const struct machine_change *same = alone ? NULL : find_same_indices(machine, scatter);
-    if (scatter->pair < 0 && !scatter->loaded)
-        scatter->indices =
-            same ? same->indices
-                 : put(machine, scatter->index_size == 8 ? VECTOR_I64 : VECTOR_I32, scatter->index);
+    if (same)
+        scatter->indices = same->indices;
     else if (!scatter->loaded)
-        machine_parts(machine, scatter->index, machine->lanes * scatter->index_size, scatter->index_parts);
+        begin_indices(machine, scatter);
     begin_lanes(machine, scatter, scatter->operand, scatter->pair < 0 || sum, &scatter->changes);
-    if (scatter->kept)
-        begin_lanes(machine, scatter, scatter->kept, scatter->pair < 0, &scatter->stays);
 }
 
 /* Whether the lane's index is in the register where the other change had it. */
@@ -271,7 +277,9 @@ static void change_lane(struct machine *machine, const struct machine_change *sc
 {
     const struct vector_value *value = scatter->value;
     int index = has_index_of(scatter, before) ? SCRATCH : lane_index(machine, scatter, lane);
-    struct x86_memory element = {scatter->base, index, dtype_table[value->dtype].size, 0};
+    struct x86_memory element = {scatter->base, index, size_of(scatter), 0};
+    if (scatter->is_addressed)
+        element = (struct x86_memory){index, X86_NONE, 1, 0};
     if (value->operation == OP_ADD && !dtype_is_float(value->dtype))
         add_lane(machine, scatter, element, lane);
     else if (value->operation == OPERATION_COUNT)
@@ -339,17 +347,81 @@ static void change_rows(struct machine *machine, const struct machine_change *sc
     machine_change_row(machine, row, count, operands, scatter->index, scatter->index_size == 8);
 }
 
-/* The lanes of the mask, and those whose index is inside: that many that are masked would meet in the first
- * element, and wait for each other there, is seldom then. */
-static int harmless(struct machine *machine, enum vector_type type, int index, int limit, int mask)
+/* What the general register holds, in all lanes of 64 bits. */
+static int in_all_lanes(struct machine *machine, int bits, int reg)
 {
-    akg_dtype natural = vector_type_is_wide(type) ? AKG_UINT64 : AKG_UINT32;
-    return machine_or(machine, mask, machine_compare(machine, OP_LT, natural, index, limit));
+    int one = machine_new_vector(machine, 128);
+    machine_add(machine, (struct x86_instruction){.form = X86_VMOVQ_TO, .bits = 128, .reg = one, .rm = reg});
+    return machine_rm(machine, X86_VPBROADCASTQ, bits, one);
 }
 
-static uint64_t all_ones(enum vector_type type)
+/* Half of the lanes' numbers of 32 bits, or all, in 64 bits. */
+static int in_64_bits(struct machine *machine, int bits, int numbers, bool is_upper)
 {
-    return vector_type_is_wide(type) ? UINT64_MAX : UINT32_MAX;
+    if (is_upper)
+        numbers = machine_upper_half(machine, numbers, bits, false);
+    return machine_rm(machine, X86_VPMOVZXDQ, bits, numbers);
+}
+
+/* Of the lanes of 64 bits, which are half of all or all: one of two where the mask says so. */
+static int selected(struct machine *machine, int bits, int mask, bool is_upper, int yes, int no)
+{
+    if (!machine_is_avx512(machine)) {
+        if (!machine->loop->wide) {
+            int half = is_upper ? machine_upper_half(machine, mask, bits, false) : mask;
+            mask = machine_rm(machine, X86_VPMOVSXDQ, bits, half);
+        }
+        int result = machine_new_vector(machine, bits);
+        machine_add(
+            machine,
+            (struct x86_instruction){
+                .form = X86_VBLENDVPD, .bits = bits, .reg = result, .vvvv = no, .rm = yes, .fourth = mask});
+        return result;
+    }
+    if (is_upper) {
+        int upper = machine_new_mask(machine);
+        machine_add(machine, (struct x86_instruction){
+                                 .form = X86_KMOVW_FROM, .bits = 128, .reg = SCRATCH, .rm = mask});
+        machine_add(machine, (struct x86_instruction){
+                                 .form = X86_SHR_BY, .rm = SCRATCH, .immediate = machine->lanes / 2});
+        machine_add(machine,
+                    (struct x86_instruction){.form = X86_KMOVW_TO, .bits = 128, .reg = upper, .rm = SCRATCH});
+        mask = upper;
+    }
+    int result = machine_copy(machine, bits, no);
+    machine_add(machine, (struct x86_instruction){
+                             .form = X86_VMOVAPD, .bits = bits, .reg = result, .rm = yes, .mask = mask});
+    return result;
+}
+
+/* In the place of indices, the addresses of the elements, and of lanes that are masked those of places in the
+ * frame. */
+static void find_addresses(struct machine *machine, struct machine_change *scatter, bool wide, int index,
+                           int mask)
+{
+    enum { PLACE = 8 /* bytes */ };
+    bool is_two = machine->lanes * 64 > machine_vector_bits(machine);
+    int bits = is_two ? machine_vector_bits(machine) : machine_bits(machine, VECTOR_I64);
+    int base = in_all_lanes(machine, bits, scatter->base), addresses[2] = {0};
+    int steps = machine_keep(machine, KEPT_STEPS, VECTOR_I32, 0, PLACE);
+    machine_add(machine,
+                (struct x86_instruction){.form = X86_LEA,
+                                         .reg = SCRATCH,
+                                         .has_memory = true,
+                                         .memory = frame_at(machine_frame(machine, machine->lanes * PLACE))});
+    int frame = in_all_lanes(machine, bits, SCRATCH);
+    for (int k = 0; k <= is_two; k++) {
+        int place = machine_rvm(machine, X86_VPADDQ, bits, frame, in_64_bits(machine, bits, steps, k));
+        int far = machine_shift(machine, X86_VPSLLQ_BY, X86_VPSLLQ_BY_WIDE, bits,
+                                wide ? index : in_64_bits(machine, bits, index, k),
+                                __builtin_ctz((unsigned)size_of(scatter)));
+        addresses[k] =
+            selected(machine, bits, mask, k, machine_rvm(machine, X86_VPADDQ, bits, far, base), place);
+    }
+    scatter->is_addressed = true;
+    scatter->index_size = 8;
+    scatter->index = addresses[0];
+    scatter->upper = addresses[1];
 }
 
 void machine_scatter(struct machine *machine, const struct vector_value *value, const int *operands, int mask)
@@ -357,11 +429,11 @@ void machine_scatter(struct machine *machine, const struct vector_value *value, 
     const struct vector_value *values = machine->loop->values.items;
     enum vector_type type = values[value->operands[1]].type;
     enum vector_kind kind = values[value->operands[0]].kind;
-    int operand = operands[0], index = operands[1];
+    int index = operands[1];
     struct machine_change scatter = {.value = value,
                                      .base = machine->pointers[value->stream],
                                      .index_size = vector_type_is_wide(type) ? 8 : 4,
-                                     .same = !mask && (kind == VECTOR_CONSTANT || kind == VECTOR_SCALAR)};
+                                     .same = kind == VECTOR_CONSTANT || kind == VECTOR_SCALAR};
     if (!mask) {
         scatter.loaded = loaded_index(machine, value, scatter.index_size);
         scatter.changes.loaded = loaded_change(machine, value);
@@ -370,23 +442,13 @@ void machine_scatter(struct machine *machine, const struct vector_value *value, 
         machine_refuse(machine);
         return;
     }
-    int limit = value->slot >= 0 ? machine_keep(machine, KEPT_SCALAR, type, value->slot, 0) : 0;
-    if (mask) {
-        bool overwrites = value->operation == OPERATION_COUNT;
-        uint64_t identity = overwrites ? 0 : machine_identity(value->operation, value->dtype);
-        int nothing = machine_constant(machine, value->type, identity);
-        int kept = limit && !machine_is_avx512(machine) ? harmless(machine, type, index, limit, mask) : mask;
-        int elsewhere = value->operands[2] >= 0 ? operands[2] : machine_constant(machine, type, 0);
-        index = machine_select(machine, type, kept, index, elsewhere);
-        operand = machine_select(machine, value->type, mask, operand, nothing);
-        if (overwrites)
-            scatter.kept = machine_select(machine, value->type, mask, nothing,
-                                          machine_constant(machine, value->type, all_ones(value->type)));
-    }
-    if (limit)
-        machine_test_below(machine, type, index, limit, true, 0);
-    scatter.operand = operand;
+    if (value->slot >= 0)
+        machine_test_below(machine, type, index, machine_keep(machine, KEPT_SCALAR, type, value->slot, 0),
+                           true, mask);
+    scatter.operand = operands[0];
     scatter.index = index;
+    if (mask)
+        find_addresses(machine, &scatter, scatter.index_size == 8, index, mask);
     struct machine_row row;
     int in_row = machine_find_row(machine, value, &row);
     if (!value->waits && in_row) {

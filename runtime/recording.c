@@ -4,6 +4,7 @@
 #include "recording.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 /* ---- recordings ------------------------------------------------------------------------------- */
 
@@ -130,6 +131,56 @@ int recording_find(struct recording *recording, akg_tensor *tensor)
     return recording_guard(recording, find_number, &request) == AKG_OK ? request.number : -1;
 }
 
+/* ---- tensors that stand for values ----------------------------------------------------------------- */
+
+struct unbacked {
+    void *data;
+    size_t bytes;
+};
+
+static void unbacked_free(void *owner)
+{
+    struct unbacked *unbacked = owner;
+
+    munmap(unbacked->data, unbacked->bytes);
+    memory_free(unbacked);
+}
+
+/* Zeros that take memory only where they are looked at: nobody does, and extents that stand for symbols make
+ * tensors that no machine holds. */
+static akg_status unbacked_allocate(struct recorded_value value, size_t bytes, akg_tensor **tensor)
+{
+    struct unbacked *unbacked = memory_allocate(sizeof *unbacked);
+
+    if (!unbacked)
+        return AKG_ERROR_MEMORY;
+    *unbacked = (struct unbacked){.bytes = bytes};
+    unbacked->data =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (unbacked->data == MAP_FAILED) {
+        memory_free(unbacked);
+        return AKG_ERROR_MEMORY;
+    }
+    akg_status status = akg_tensor_from_memory(unbacked->data, value.dtype, value.rank, value.shape, NULL,
+                                               unbacked_free, unbacked, tensor);
+    if (status != AKG_OK)
+        unbacked_free(unbacked);
+    return status;
+}
+
+static akg_status zeros_allocate(struct recorded_value value, akg_tensor **tensor)
+{
+    enum { SMALL = 1 << 16 };
+    int64_t count;
+
+    *tensor = NULL;
+    if (!tensor_size_is_valid(value.dtype, value.rank, value.shape, &count))
+        return AKG_ERROR_USAGE;
+    size_t bytes = (size_t)count * (size_t)dtype_table[value.dtype].size;
+    return bytes > SMALL ? unbacked_allocate(value, bytes, tensor)
+                         : tensor_allocate(value.dtype, value.rank, value.shape, true, tensor);
+}
+
 /* A tensor of zeros for a new value. */
 static akg_status value_stand_in(struct recording *recording, struct recorded_value value,
                                  akg_tensor **tensor, int *number)
@@ -137,7 +188,7 @@ static akg_status value_stand_in(struct recording *recording, struct recorded_va
     akg_status status;
 
     *number = value_new(recording, value);
-    status = tensor_allocate(value.dtype, value.rank, value.shape, true, tensor);
+    status = zeros_allocate(value, tensor);
     if (status != AKG_OK)
         return status;
     (*tensor)->recording = recording_retain(recording);
