@@ -319,6 +319,7 @@ static void go_by_lines(struct ir_stmt *columns)
     lines->body = lets == lines ? *last : lets;
     columns->body = lines;
     pass_exchange_loops(columns, lines);
+    go_by_lines(lines);
 }
 
 /* Columns that are gone down several times, once for each loop: then each is a nest over all columns, whose

@@ -7,13 +7,21 @@
 #include "pass_distribute.h"
 
 struct going {
-    const struct ir_symbol *columns, *lines;
-    int down, others;
+    const struct ir_symbol *columns, *lines[AKG_MAX_RANK];
+    int count, down, others;
 };
+
+static bool mentions_lines(const struct going *going, const struct ir_access *access)
+{
+    for (int k = 0; k < going->count; k++)
+        if (pass_access_mentions(access, going->lines[k]))
+            return true;
+    return false;
+}
 
 static void note_access(struct going *going, const struct ir_access *access)
 {
-    if (!pass_access_mentions(access, going->lines))
+    if (!mentions_lines(going, access))
         return;
     bool is_down = pass_is_unit(access, going->columns);
     going->down += is_down;
@@ -41,16 +49,22 @@ static bool is_simple(struct ir_stmt *stmt, void *context)
            stmt->kind == IR_IF || stmt->kind == IR_STORE;
 }
 
+/* The loop, or one around another that is all it holds. */
 static bool goes_down(const struct rows *columns, struct ir_stmt *stmt)
 {
     enum { FEW_LINES = 16 /* loops of fewer iterations may be written out */ };
-    struct going going = {.columns = columns->loop->symbol, .lines = stmt->symbol};
-    if (stmt->kind != IR_FOR || stmt->step != 1 || stmt->hint || !distribute_bounds_are_of_call(stmt) ||
-        (stmt->high->kind == IR_INTEGER && stmt->high->integer < FEW_LINES) ||
-        !ir_block_walk(stmt->body, is_simple, NULL))
+    struct going going = {.columns = columns->loop->symbol};
+    bool may_be_few = true;
+    for (; stmt && stmt->kind == IR_FOR && going.count < AKG_MAX_RANK; stmt = stmt->body) {
+        if (stmt->step != 1 || stmt->hint || !distribute_bounds_are_of_call(stmt) || (going.count && stmt->next))
+            return false;
+        may_be_few &= stmt->high->kind == IR_INTEGER && stmt->high->integer < FEW_LINES;
+        going.lines[going.count++] = stmt->symbol;
+    }
+    if (!going.count || may_be_few || !ir_block_walk(stmt, is_simple, NULL))
         return false;
-    ir_block_expressions(stmt->body, note_load, &going);
-    ir_block_walk(stmt->body, note_store, &going);
+    ir_block_expressions(stmt, note_load, &going);
+    ir_block_walk(stmt, note_store, &going);
     return going.down && !going.others;
 }
 
