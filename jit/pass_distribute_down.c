@@ -56,7 +56,8 @@ static bool goes_down(const struct rows *columns, struct ir_stmt *stmt)
     struct going going = {.columns = columns->loop->symbol};
     bool may_be_few = true;
     for (; stmt && stmt->kind == IR_FOR && going.count < AKG_MAX_RANK; stmt = stmt->body) {
-        if (stmt->step != 1 || stmt->hint || !distribute_bounds_are_of_call(stmt) || (going.count && stmt->next))
+        if (stmt->step != 1 || stmt->hint || !distribute_bounds_are_of_call(stmt) ||
+            (going.count && stmt->next))
             return false;
         may_be_few &= stmt->high->kind == IR_INTEGER && stmt->high->integer < FEW_LINES;
         going.lines[going.count++] = stmt->symbol;

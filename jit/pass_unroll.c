@@ -384,6 +384,17 @@ bool pass_write_out(struct pass *pass, struct ir_stmt **block, int most)
            write_out(pass, block);
 }
 
+bool pass_write_out_loop(struct pass *pass, struct ir_stmt **place)
+{
+    struct ir_stmt *next = (*place)->next;
+
+    if (!put_copies(pass, place))
+        return false;
+    for (struct ir_stmt *stmt = *place; stmt != next; stmt = stmt->next)
+        pass_rewrite(pass, stmt, fold, NULL);
+    return true;
+}
+
 static bool keep_temporary(struct ir_stmt *stmt, void *context)
 {
     (void)context;
