@@ -34,11 +34,12 @@ static bool is_small(struct ir_stmt *stmt, void *count)
     return ++*(int *)count <= STATEMENTS;
 }
 
+/* From row 0 on, or at least from one of those behind it on that is known. */
 static bool is_over_rows(const struct ir_stmt *loop)
 {
     int count = 0;
     return loop->kind == IR_FOR && loop->step == 1 && !loop->hint && loop->low->kind == IR_INTEGER &&
-           loop->low->integer == 0 && distribute_bounds_are_of_call(loop) &&
+           loop->low->integer >= 0 && distribute_bounds_are_of_call(loop) &&
            !(loop->high->kind == IR_INTEGER && loop->high->integer < FEW) &&
            ir_block_walk(loop->body, is_small, &count);
 }
@@ -67,7 +68,7 @@ static bool may_be_parted(struct rows *rows)
 /* Whether there are products in the loop, and its iterations can be parted. */
 static bool find_rows(struct rows *rows)
 {
-    if (!is_over_rows(rows->loop))
+    if (!is_over_rows(rows->loop) || rows->loop->low->integer)
         return false;
     distribute_make_places(rows);
     if (may_be_parted(rows))
@@ -400,6 +401,23 @@ static bool distribute(struct rows *rows, struct ir_stmt **place)
     return changed;
 }
 
+/* What all columns are added up to, beside a loop that goes down each of them: without it that is a nest over
+ * all columns. */
+static bool detach_totals_down(struct rows *columns, struct ir_stmt **place)
+{
+    struct distribute_totals totals;
+    struct ir_stmt *next = columns->loop->next;
+    if (!is_over_rows(columns->loop) || columns->loop->low->integer || !distribute_goes_down_once(columns) ||
+        !distribute_detach_totals(columns, &totals))
+        return false;
+    if (!pass_is_parallel(columns->pass, columns->loop)) {
+        distribute_attach_totals(columns, &totals);
+        return false;
+    }
+    distribute_add_totals(&totals, place, next);
+    return true;
+}
+
 /* The loops around a block. */
 struct distributor {
     struct pass *pass;
@@ -419,7 +437,8 @@ static bool visit_block(struct distributor *distributor, struct ir_stmt **block,
                             .around = distributor->around,
                             .depth = distributor->count},
                     columns = rows;
-        if (distribute(&rows, place) || distribute_down(&columns, place)) {
+        if (distribute(&rows, place) || distribute_down(&columns, place) ||
+            detach_totals_down(&columns, place)) {
             changed = true;
             while ((*place)->next != next)
                 place = &(*place)->next;

@@ -59,6 +59,8 @@ bool distribute_has_to_do(struct ir_stmt *stmt, const struct ir_symbol *symbol);
 /* Whether all loops in the body of that loop go from line to line of what lies side by side along the
  * columns, and there are several. */
 bool distribute_goes_down_often(const struct rows *columns);
+/* Whether there is one. */
+bool distribute_goes_down_once(const struct rows *columns);
 
 /* ---- pass_distribute_own.c: temporaries of a row, and blocks of rows -------------------------------- */
 

@@ -49,35 +49,61 @@ static bool is_simple(struct ir_stmt *stmt, void *context)
            stmt->kind == IR_IF || stmt->kind == IR_STORE;
 }
 
+enum down { NOT_DOWN, DOWN_FEW, DOWN_MANY };
+
 /* The loop, or one around another that is all it holds. */
-static bool goes_down(const struct rows *columns, struct ir_stmt *stmt)
+static enum down goes_down(const struct rows *columns, struct ir_stmt *stmt)
 {
     enum { FEW_LINES = 16 /* loops of fewer iterations may be written out */ };
     struct going going = {.columns = columns->loop->symbol};
-    bool may_be_few = true;
+    bool are_few = true;
     for (; stmt && stmt->kind == IR_FOR && going.count < AKG_MAX_RANK; stmt = stmt->body) {
         if (stmt->step != 1 || stmt->hint || !distribute_bounds_are_of_call(stmt) ||
             (going.count && stmt->next))
-            return false;
-        may_be_few &= stmt->high->kind == IR_INTEGER && stmt->high->integer < FEW_LINES;
+            return NOT_DOWN;
+        are_few &= stmt->high->kind == IR_INTEGER && stmt->high->integer < FEW_LINES;
         going.lines[going.count++] = stmt->symbol;
     }
-    if (!going.count || may_be_few || !ir_block_walk(stmt, is_simple, NULL))
-        return false;
+    if (!ir_block_walk(stmt, is_simple, NULL))
+        return NOT_DOWN;
     ir_block_expressions(stmt, note_load, &going);
     ir_block_walk(stmt, note_store, &going);
-    return going.down && !going.others;
+    return !going.down || going.others ? NOT_DOWN : are_few ? DOWN_FEW : DOWN_MANY;
+}
+
+/* How many loops the body has, if it has none but such; 0: it has others. *many: there is one of many
+ * iterations. */
+static int count_loops_down(const struct rows *columns, bool *many)
+{
+    int loops = 0;
+    *many = false;
+    for (struct ir_stmt *stmt = columns->loop->body; stmt; stmt = stmt->next) {
+        if (stmt->kind != IR_FOR && !is_simple(stmt, NULL))
+            return 0;
+        if (stmt->kind != IR_FOR)
+            continue;
+        enum down down = goes_down(columns, stmt);
+        if (down == NOT_DOWN)
+            return 0;
+        *many |= down == DOWN_MANY;
+        loops++;
+    }
+    return loops;
+}
+
+static bool may_be_parted(const struct rows *columns)
+{
+    return !pass_jumps(columns->loop->body) && !pass_block_may_stop(columns->loop->body);
 }
 
 bool distribute_goes_down_often(const struct rows *columns)
 {
-    int loops = 0;
-    for (struct ir_stmt *stmt = columns->loop->body; stmt; stmt = stmt->next) {
-        if (stmt->kind != IR_FOR && !is_simple(stmt, NULL))
-            return false;
-        if (stmt->kind == IR_FOR && !goes_down(columns, stmt))
-            return false;
-        loops += stmt->kind == IR_FOR;
-    }
-    return loops > 1 && !pass_jumps(columns->loop->body) && !pass_block_may_stop(columns->loop->body);
+    bool many;
+    return count_loops_down(columns, &many) > 1 && many && may_be_parted(columns);
+}
+
+bool distribute_goes_down_once(const struct rows *columns)
+{
+    bool many;
+    return count_loops_down(columns, &many) == 1 && many && may_be_parted(columns);
 }

@@ -205,9 +205,9 @@ struct machine_row {
 /* How many there are, the value among them; 0: they are to be changed one by one. */
 int machine_find_row(const struct machine *machine, const struct vector_value *value,
                      struct machine_row *row);
-/* `far`: the index has 64 bits. */
+/* The lanes' indices are at that place of the frame. `far`: they have 64 bits; or they are addresses. */
 void machine_change_row(struct machine *machine, const struct machine_row *row, int count,
-                        const int operands[4], int index, bool far);
+                        const int operands[4], int place, bool far, bool are_addresses);
 
 /* ---- vector_x86_lookup.c ---- */
 

@@ -294,16 +294,17 @@ int machine_find_row(const struct machine *machine, const struct vector_value *v
 
 /* Lane after lane, as a lane that is masked has it: something that changes nothing. */
 void machine_change_row(struct machine *machine, const struct machine_row *row, int count,
-                        const int operands[4], int index, bool far)
+                        const int operands[4], int place, bool far, bool are_addresses)
 {
     const struct vector_value *first = row->values[0];
     struct points points = {
         .machine = machine, .value = first, .size = 4, .bits = machine->lanes * 32, .span = count};
-    int size = far ? 8 : 4, place = machine_frame(machine, machine->lanes * size);
-    to_frame(machine, machine->lanes * size * 8, index, place);
+    int size = far ? 8 : 4;
     points_turn_back(&points, operands);
     for (int lane = 0; lane < machine->lanes; lane++) {
         struct x86_memory memory = {machine->pointers[first->stream], AT, points.size, 0};
+        if (are_addresses)
+            memory = (struct x86_memory){AT, X86_NONE, 1, 0};
         int change = points.vectors[lane % 4];
         machine_add(machine, (struct x86_instruction){.form = far ? X86_MOV : X86_MOVSXD,
                                                       .reg = AT,

@@ -325,7 +325,7 @@ static void change_lanes(struct machine *machine, struct machine_change *scatter
 }
 
 /* What waited for the scatter, and it, a row of each lane. */
-static void change_rows(struct machine *machine, const struct machine_change *scatter,
+static void change_rows(struct machine *machine, struct machine_change *scatter,
                         const struct machine_row *row, int count)
 {
     int operands[4] = {0}, left = 0;
@@ -344,7 +344,10 @@ static void change_rows(struct machine *machine, const struct machine_change *sc
             machine->changes.items[left++] = other;
     }
     machine->changes.count = left;
-    machine_change_row(machine, row, count, operands, scatter->index, scatter->index_size == 8);
+    scatter->pair = -1;
+    begin_indices(machine, scatter);
+    machine_change_row(machine, row, count, operands, scatter->indices, scatter->index_size == 8,
+                       scatter->is_addressed);
 }
 
 /* What the general register holds, in all lanes of 64 bits. */
@@ -396,13 +399,13 @@ static int selected(struct machine *machine, int bits, int mask, bool is_upper, 
 
 /* In the place of indices, the addresses of the elements, and of lanes that are masked those of places in the
  * frame. */
-static void find_addresses(struct machine *machine, struct machine_change *scatter, bool wide, int index,
-                           int mask)
+static void find_addresses(struct machine *machine, struct machine_change *scatter, int mask)
 {
-    enum { PLACE = 8 /* bytes */ };
+    enum { PLACE = 16 /* bytes: as many as a row of elements has (vector_x86_neighbours.c) */ };
     bool is_two = machine->lanes * 64 > machine_vector_bits(machine);
     int bits = is_two ? machine_vector_bits(machine) : machine_bits(machine, VECTOR_I64);
-    int base = in_all_lanes(machine, bits, scatter->base), addresses[2] = {0};
+    int base = in_all_lanes(machine, bits, scatter->base), addresses[2] = {0}, index = scatter->index;
+    bool wide = scatter->index_size == 8;
     int steps = machine_keep(machine, KEPT_STEPS, VECTOR_I32, 0, PLACE);
     machine_add(machine,
                 (struct x86_instruction){.form = X86_LEA,
@@ -447,11 +450,13 @@ void machine_scatter(struct machine *machine, const struct vector_value *value, 
                            true, mask);
     scatter.operand = operands[0];
     scatter.index = index;
-    if (mask)
-        find_addresses(machine, &scatter, scatter.index_size == 8, index, mask);
     struct machine_row row;
     int in_row = machine_find_row(machine, value, &row);
-    if (!value->waits && in_row) {
+    if (in_row)
+        scatter.base = machine->pointers[row.values[0]->stream];
+    if (mask && !(in_row && value->waits))
+        find_addresses(machine, &scatter, mask);
+    if (in_row && !value->waits) {
         change_rows(machine, &scatter, &row, in_row);
         return;
     }
