@@ -1,5 +1,5 @@
 /*
- * pass_collect.c: what loops scatter with a step, through a short window, is collected for each element:
+ * pass_collect.c: what loops scatter through a short window is collected for each element:
  *
  *     for i in 0, H: for p in 0, 3: y[2 * i + p] = y[2 * i + p] + x[i] * w[p]
  *
@@ -10,14 +10,15 @@
  *                          y[2 * a] = s }
  *     for a in 0, H: { var s = y[2 * a + 1]; s = s + x[a] * w[1]; y[2 * a + 1] = s }
  *
- * so that a transposed convolution is as many convolutions as its step has phases. Consumes nests with
- * nothing but names of sums between the loops, and one store in the innermost one, into an element that its
- * value may load. Each index is moved by one loop, or by a *pair*: a longer loop with a step, and a window of
- * few iterations. Of those an element has one window for each of the longer loop's: the outer loop of the two
- * gives the order of what is done for it, among the loops that do not move it, and that order stays. The
- * store may stand under conditions that hang on the place alone, which become bounds where they can. Nothing
- * may stop. An element is loaded and stored only where all loops have iterations: then it is one that the
- * nest stored to. Of windows whose length a call knows (`range(K)`) it decides; the branch is `deferred`.
+ * so that a transposed convolution is as many convolutions as its step has phases; a step of 1 has one phase.
+ * Consumes nests with nothing but names of sums between the loops, and one store in the innermost one, into
+ * an element that its value may load. Each index is moved by one loop, or by a *pair*: a longer loop with a
+ * step, and a window of few iterations. Of those an element has one window for each of the longer loop's: the
+ * outer loop of the two gives the order of what is done for it, among the loops that do not move it, and that
+ * order stays. The store may stand under conditions that hang on the place alone, which become bounds where
+ * they can. Nothing may stop. An element is loaded and stored only where all loops have iterations: then it
+ * is one that the nest stored to. Of windows whose length a call knows (`range(K)`) it decides; the branch is
+ * `deferred`.
  */
 #include "pass_collect.h"
 
@@ -117,7 +118,7 @@ static bool add_pair(struct scatter *scatter, int axis, int longer, int window, 
 {
     int64_t count = count_few(scatter->loops[window]);
 
-    if (scatter->pair_count == COLLECT_PAIRS || step < 2 || step > MOST_STEP ||
+    if (scatter->pair_count == COLLECT_PAIRS || step < 1 || step > MOST_STEP ||
         (!count && !may_be_few(scatter->loops[window])) || !begins_near(scatter->loops[longer]) ||
         scatter->parts[longer] != STAYS || scatter->parts[window] != STAYS)
         return false;
@@ -126,6 +127,15 @@ static bool add_pair(struct scatter *scatter, int axis, int longer, int window, 
     scatter->pairs[scatter->pair_count++] =
         (struct pair){.axis = axis, .longer = longer, .window = window, .step = step, .count = count};
     return true;
+}
+
+/* Of two loops without a step: the one that is known to be short, or the inner one. */
+static int which_is_window(const struct scatter *scatter, const int loops[2])
+{
+    for (int k = 0; k < 2; k++)
+        if (count_few(scatter->loops[loops[k]]))
+            return k;
+    return (loops[1] > loops[0]) != scatter->is_turned;
 }
 
 /* What loops of the nest move the index: none, one, or a pair. */
@@ -148,7 +158,7 @@ static bool add_index(struct scatter *scatter, int axis)
         factors[count++] = sum.terms[k].coefficient;
     }
     if (count == 2) {
-        int window = factors[1] == 1;
+        int window = factors[0] == factors[1] ? which_is_window(scatter, loops) : factors[1] == 1;
         return factors[window] == 1 &&
                add_pair(scatter, axis, loops[!window], loops[window], factors[!window]);
     }
@@ -261,6 +271,30 @@ static bool may_collect(struct collector *collector, struct scatter *scatter)
 
 /* ---- the walk --------------------------------------------------------------------------------------- */
 
+/* What the nest of the scatter has become, with what follows it. */
+static struct ir_stmt *collected(struct scatter *scatter)
+{
+    struct ir_stmt *next = scatter->loops[0]->next;
+    scatter->loops[0]->next = NULL;
+    struct ir_stmt *result = collect_nests(scatter), *last = result;
+    while (last->next)
+        last = last->next;
+    last->next = next;
+    return result;
+}
+
+/* Where a call finds that the inner loop is not the window, the outer one may be. */
+static void try_turned(struct collector *collector, const struct scatter *scatter, struct ir_stmt *choice)
+{
+    struct scatter turned = {.pass = collector->pass, .is_turned = true};
+    bool may_be_turned = false;
+    for (int k = 0; k < scatter->pair_count; k++)
+        may_be_turned |= scatter->pairs[k].step == 1 && !scatter->pairs[k].count;
+    if (may_be_turned && choice->deferred && find_shape(choice->otherwise, &turned) &&
+        may_collect(collector, &turned))
+        choice->otherwise = collected(&turned);
+}
+
 static void visit_block(struct collector *collector, struct ir_stmt **place, int depth)
 {
     for (; *place && depth < DEEPEST; place = &(*place)->next) {
@@ -268,12 +302,11 @@ static void visit_block(struct collector *collector, struct ir_stmt **place, int
         struct scatter scatter = {.pass = collector->pass};
         if (stmt->kind == IR_FOR && find_shape(stmt, &scatter) && may_collect(collector, &scatter)) {
             struct ir_stmt *next = stmt->next;
-            stmt->next = NULL;
-            *place = collect_nests(&scatter);
+            *place = collected(&scatter);
+            try_turned(collector, &scatter, *place);
             collector->changed = true;
-            while ((*place)->next)
+            while ((*place)->next != next)
                 place = &(*place)->next;
-            (*place)->next = next;
             continue;
         }
         bool is_known = stmt->kind == IR_FOR && pass_ranges_know(&collector->around, stmt);

@@ -35,6 +35,7 @@ struct scatter {
     struct ir_stmt *names; /* scalars, and the store at the end */
     struct ir_stmt *store;
     int statements;
+    bool is_turned; /* of two loops without a step, the outer one is the window */
 };
 
 /* Known outside of the nest, or the variable of one of its loops. */

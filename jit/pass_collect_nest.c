@@ -519,7 +519,11 @@ static struct ir_expr *is_right(const struct scatter *scatter)
         struct ir_expr *count = iterations_of(scatter, scatter->loops[pair->window]);
         all =
             both(scatter, all, compared(scatter, OP_GE, pass_copy(pass, count), number(scatter, pair->step)));
-        all = both(scatter, all, compared(scatter, OP_LE, count, number(scatter, COLLECT_WINDOW)));
+        all = both(scatter, all,
+                   compared(scatter, OP_LE, pass_copy(pass, count), number(scatter, COLLECT_WINDOW)));
+        if (pair->step == 1) /* else it may be the other one that is the window */
+            all = both(scatter, all,
+                       compared(scatter, OP_LE, count, iterations_of(scatter, scatter->loops[pair->longer])));
     }
     return all;
 }
