@@ -192,10 +192,9 @@ bool vector_reorders(enum operation operation, akg_dtype dtype)
     switch (operation) {
     case OP_ADD:
     case OP_MUL:
-        return true;
     case OP_MIN:
     case OP_MAX:
-        return !dtype_is_half(dtype);
+        return true;
     case OP_BITAND:
     case OP_BITOR:
     case OP_BITXOR:

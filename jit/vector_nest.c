@@ -293,11 +293,9 @@ static bool is_total(const struct vector_builder *builder, int number, int accum
                            : value->slot == accumulator;
 }
 
-static bool accumulates_in_place(enum operation operation, akg_dtype dtype)
+static bool accumulates_in_place(enum operation operation)
 {
-    if (operation == OP_MIN || operation == OP_MAX)
-        return !dtype_is_half(dtype);
-    return operation == OP_ADD || operation == OP_MUL;
+    return operation == OP_ADD || operation == OP_MUL || operation == OP_MIN || operation == OP_MAX;
 }
 
 static bool is_used(const struct vector_builder *builder, int number)
@@ -337,7 +335,7 @@ static bool is_step(const struct vector_builder *builder, int accumulator, int n
     int a = value->operands[0], b = value->operands[1];
     bool rounds = builder->options->strict && dtype_is_half(row->dtype);
     return value->kind == VECTOR_OPERATION && !is_used(builder, number) &&
-           accumulates_in_place(value->operation, row->dtype) && !rounds &&
+           accumulates_in_place(value->operation) && !rounds &&
            (is_total(builder, a, accumulator) || is_total(builder, b, accumulator)) &&
            !is_total(builder, a, -1) + !is_total(builder, b, -1) == 1;
 }
