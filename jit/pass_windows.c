@@ -12,6 +12,8 @@
  * How many places these are may be for the call to say, as in `for u = max(i - b, 0) to min(i + b + 1, N)`:
  * then there are two versions of the nest, of which one is for few.
  *
+ * Tiles, `for i = 0 to N step 8: for u = i to min(i + 8, N)`, are such windows, and numbered.
+ *
  * Consumes loops of step 1 whose ends, or some of what their ends are the greatest or the least of, lie a
  * constant apart, or what the call says.
  */
@@ -229,11 +231,86 @@ static bool count_from_zero(struct pass *pass, struct ir_stmt *loop, enum window
     return true;
 }
 
+/* ---- tiles ------------------------------------------------------------------------------------------- */
+
+struct tiles {
+    const struct ir_stmt *loop;
+    bool found;
+};
+
+/* A loop inside that goes from where the iteration is to the next one. */
+static bool find_tile(struct ir_stmt *stmt, void *context)
+{
+    struct tiles *tiles = context;
+    struct window window;
+    tiles->found |= stmt->kind == IR_FOR && stmt->low->kind == IR_SYMBOL &&
+                    stmt->low->symbol == tiles->loop->symbol && find_window(stmt, WINDOW_CONSTANT, &window) &&
+                    window.highs.count > 1 && window.count.constant == tiles->loop->step;
+    return !tiles->found;
+}
+
+static bool has_tiles(struct ir_stmt *loop)
+{
+    struct tiles tiles = {.loop = loop};
+    if (loop->kind != IR_FOR || loop->step < 2 || loop->step > MOST || loop->hint)
+        return false;
+    ir_block_walk(loop->body, find_tile, &tiles);
+    return tiles.found;
+}
+
+static bool is_of_other(struct ir_expr *expr, void *buffer)
+{
+    return expr->kind != IR_LOAD || expr->access.buffer != buffer;
+}
+
+static bool stays_apart(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    return stmt->kind != IR_STORE || ir_expr_walk(stmt->value, is_of_other, stmt->access.buffer);
+}
+
+/* Tiles of what is accumulated are nests as they stand: conditions would come in their way. */
+static bool has_tiles_of_sums(struct ir_stmt *loop)
+{
+    return has_tiles(loop) && !ir_block_walk(loop->body, stays_apart, NULL);
+}
+
+/* Tiles have numbers, `for t = 0 to (N + 7) // 8`, in the place of `for i = 0 to N step 8`: so that those
+ * that are whole can be told from the last one (pass_partition.c). */
+static bool count_tiles(struct pass *pass, struct ir_stmt *loop)
+{
+    struct ir_kernel *kernel = pass->kernel;
+    struct pass_ranges none = {.count = 0};
+    if (!has_tiles(loop) || loop->low->kind != IR_INTEGER || loop->low->integer ||
+        loop->high->kind == IR_INTEGER || pass_bits_of(&none, loop->high) > BITS ||
+        pass_block_may_stop(loop->body) || !ir_block_walk(loop->body, may_be_copied, NULL))
+        return false;
+    struct ir_symbol *number = ir_symbol_new(kernel, IR_SYMBOL_LOOP, loop->symbol->name, AKG_INT64);
+    struct ir_expr *step = ir_integer(kernel, AKG_INT64, loop->step);
+    number->label = loop->symbol->label;
+    number->span = loop->symbol->span;
+    loop->symbol->note = ir_operation(kernel, OP_MUL, ir_symbol_use(kernel, number), step, NULL);
+    loop->body = pass_copy_block(pass, loop->body);
+    loop->symbol->note = NULL;
+    loop->symbol = number;
+    loop->high = ir_operation(
+        kernel, OP_FLOORDIV,
+        ir_operation(kernel, OP_ADD, loop->high, ir_integer(kernel, AKG_INT64, loop->step - 1), NULL), step,
+        NULL);
+    loop->step = 1;
+    return true;
+}
+
+/* ---- windows ------------------------------------------------------------------------------------------ */
+
 /* Loops inside last: the bounds of these are sums of what is known then. */
 static bool count_in_block(struct pass *pass, struct ir_stmt *block, enum window_span span, int depth)
 {
     bool changed = false;
     for (struct ir_stmt *stmt = block; stmt && depth < DEEPEST; stmt = stmt->next) {
+        if (has_tiles_of_sums(stmt))
+            continue;
+        changed |= count_tiles(pass, stmt);
         changed |= count_from_zero(pass, stmt, span);
         changed |= count_in_block(pass, stmt->body, span, depth + 1);
         changed |= count_in_block(pass, stmt->otherwise, span, depth + 1);
