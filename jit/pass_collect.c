@@ -11,14 +11,14 @@
  *     for a in 0, H: { var s = y[2 * a + 1]; s = s + x[a] * w[1]; y[2 * a + 1] = s }
  *
  * so that a transposed convolution is as many convolutions as its step has phases; a step of 1 has one phase.
- * Consumes nests with nothing but names of sums between the loops, and one store in the innermost one, into
- * an element that its value may load. Each index is moved by one loop, or by a *pair*: a longer loop with a
- * step, and a window of few iterations. Of those an element has one window for each of the longer loop's: the
- * outer loop of the two gives the order of what is done for it, among the loops that do not move it, and that
- * order stays. The store may stand under conditions that hang on the place alone, which become bounds where
- * they can. Nothing may stop. An element is loaded and stored only where all loops have iterations: then it
- * is one that the nest stored to. Of windows whose length a call knows (`range(K)`) it decides; the branch is
- * `deferred`.
+ * Consumes nests with nothing but names of sums and elements between the loops, and one store in the
+ * innermost one, into an element that its value may load. Each index is moved by one loop, or by a *pair*: a
+ * longer loop with a step, and a window of few iterations. Of those an element has one window for each of the
+ * longer loop's: the outer loop of the two gives the order of what is done for it, among the loops that do
+ * not move it, and that order stays. The store may stand under conditions that hang on the place alone, which
+ * become bounds where they can. Nothing may stop. An element is loaded and stored only where all loops have
+ * iterations: then it is one that the nest stored to. Of windows whose length a call knows (`range(K)`) it
+ * decides; the branch is `deferred`.
  */
 #include "pass_collect.h"
 
@@ -37,14 +37,22 @@ static bool is_plain_loop(const struct ir_stmt *stmt)
     return stmt && stmt->kind == IR_FOR && stmt->step == 1 && !stmt->hint;
 }
 
-/* The loops, with names of sums between them at most. Gives what the innermost one holds. */
+/* What takes no longer for each iteration of the loops inside. */
+static bool is_cheap(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return expr->kind != IR_OPERATION || expr->operation == OP_ADD || expr->operation == OP_SUB ||
+           expr->operation == OP_MUL || expr->operation == OP_NEG || expr->operation == OP_CAST;
+}
+
+/* The loops, with names of sums, and of elements and what little is made of them, between them at most. Gives
+ * what the innermost one holds. */
 static struct ir_stmt *find_loops(struct ir_stmt *loop, struct scatter *scatter)
 {
     for (struct ir_stmt *inside = loop; is_plain_loop(inside) && scatter->depth < COLLECT_NEST;) {
-        struct pass_affine sum;
         scatter->loops[scatter->depth++] = inside;
         inside = inside->body;
-        while (inside && inside->kind == IR_LET && pass_affine_of(inside->value, &sum)) {
+        while (inside && inside->kind == IR_LET && ir_expr_walk(inside->value, is_cheap, NULL)) {
             scatter->statements++;
             inside = inside->next;
         }
@@ -214,6 +222,22 @@ static bool is_other_or_same(struct ir_expr *expr, void *store)
            ir_access_equal(&expr->access, access);
 }
 
+static bool is_of_other(struct ir_expr *expr, void *buffer)
+{
+    return expr->kind != IR_LOAD || expr->access.buffer != buffer;
+}
+
+/* What is named between the loops is the same after each store. */
+static bool are_names_fixed(const struct scatter *scatter)
+{
+    struct ir_buffer *buffer = scatter->store->access.buffer;
+    for (int k = 0; k + 1 < scatter->depth; k++)
+        for (struct ir_stmt *stmt = scatter->loops[k]->body; stmt && stmt->kind == IR_LET; stmt = stmt->next)
+            if (!ir_expr_walk(stmt->value, is_of_other, buffer))
+                return false;
+    return true;
+}
+
 /* Whether elements are changed again and again, by loops that stay or by windows that overlap and whose
  * elements lie apart as they are stored now. */
 static bool pays(const struct scatter *scatter)
@@ -256,7 +280,7 @@ static bool may_collect(struct collector *collector, struct scatter *scatter)
     if (!scatter->pair_count || copies > COPIES || !pays(scatter) || pass_stmt_may_stop(scatter->loops[0]) ||
         pass_jumps(scatter->loops[scatter->depth - 1]->body) ||
         !pass_bounds_are_fixed(scatter->loops, scatter->depth) ||
-        !ir_block_expressions(scatter->loops[0]->body, is_other_or_same, access))
+        !ir_block_expressions(scatter->loops[0]->body, is_other_or_same, access) || !are_names_fixed(scatter))
         return false;
     for (int k = 0; k < scatter->condition_count; k++)
         if (!is_condition_of_place(scatter, scatter->conditions[k]))
