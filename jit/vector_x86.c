@@ -554,13 +554,14 @@ static void place_pieces(struct machine *machine, struct sections *sections, int
 }
 
 /* Whole rounds of many: what is left goes to the main loop. From some rounds on it is worth its setup, for
- * which each row of a band waits; the pieces that threads take are not shorter than a whole loop's limit. */
+ * which each row of a band waits, and longer where the row has just come to the divisor; the pieces that
+ * threads take are not shorter than a whole loop's limit. */
 static void place_long(struct machine *machine, struct sections *sections)
 {
-    enum { ROUNDS = 4, ROUNDS_OF_ROW = 3 };
+    enum { ROUNDS = 4, ROUNDS_OF_ROW = 3, ROUNDS_OF_ONLY = 1 };
+    int rounds = machine->loop->is_parted ? ROUNDS : machine->is_only_loop ? ROUNDS_OF_ONLY : ROUNDS_OF_ROW;
     int round = machine->lanes * machine->steps, done = machine->labels++;
-    machine_emit_by(machine, X86_CMP_BY, machine->count,
-                    round * (machine->loop->is_parted ? ROUNDS : ROUNDS_OF_ROW));
+    machine_emit_by(machine, X86_CMP_BY, machine->count, round * rounds);
     machine_emit_jump(machine, X86_JL, done);
     machine_test_divisors(machine, done);
     machine_allocate(machine, &sections->long_setup);

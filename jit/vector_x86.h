@@ -189,6 +189,7 @@ struct machine {
     bool is_row;                         /* all of it is run once for each iteration of a band */
     bool is_short;                       /* it is one vector, or a few (vector_x86_short.c) */
     bool is_alone;                       /* the only part of a band */
+    bool is_only_loop;                   /* likewise, but for parts of one lane */
     int short_bits;                      /* of such a vector, of the widest lanes */
     int short_count;                     /* vectors of a short part; 0: it is not short */
     int short_at;                        /* that one of them which is being built */

@@ -76,6 +76,14 @@ static bool is_short(const struct band_code *code, const struct vector_loop *par
     return code->short_bits && machine_may_be_short(code->loop, part);
 }
 
+static bool is_only_loop(const struct vector_loop *band)
+{
+    int loops = 0;
+    for (int k = 0; k < band->band->parts.count; k++)
+        loops += !band->band->parts.items[k].loop->is_serial;
+    return loops == 1;
+}
+
 /* The code of a part; NULL where the target lacks something. */
 static struct machine *build_part(const struct band_code *code, const struct vector_loop *loop)
 {
@@ -88,6 +96,7 @@ static struct machine *build_part(const struct band_code *code, const struct vec
                              .calls = machine->calls,
                              .is_row = true,
                              .is_alone = code->loop->band->parts.count == 1,
+                             .is_only_loop = is_only_loop(code->loop),
                              .short_bits = code->short_bits,
                              .short_count = code->short_count,
                              .shared = machine->shared};

@@ -209,7 +209,7 @@ void machine_test_divisors(struct machine *machine, int otherwise)
         const struct width *width = &widths[value->type == VECTOR_F64];
         machine_emit(machine,
                      (struct x86_instruction){
-                         .form = X86_MOV,
+                         .form = value->type == VECTOR_F64 ? X86_MOV : X86_MOV_DWORD, /* as it was stored */
                          .reg = X86_RAX,
                          .has_memory = true,
                          .memory = machine_slot(machine, loop->values.items[value->operands[1]].slot)});

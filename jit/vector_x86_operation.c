@@ -90,6 +90,12 @@ void machine_put(struct machine *machine, enum vector_type type, int accumulator
 }
 
 /* Into the accumulator, where the mask (0: there is none) allows. */
+/* What is the same for all columns is loaded once, for whichever lane asks for it. */
+static bool lies_in_columns(const struct vector_loop *loop, const struct vector_value *load)
+{
+    return loop->streams.items[load->stream].strides[VECTOR_COLUMNS].kind != VECTOR_STAYS;
+}
+
 /* With AVX2: the operand that is 0 where the mask is not, as what is loaded under it, if a sum that begins
  * with 0 may have the products of all lanes then; -1. (-0 would become 0.) */
 static int zero_operand(const struct machine *machine, const struct vector_value *value)
@@ -111,7 +117,7 @@ static int zero_operand(const struct machine *machine, const struct vector_value
     }
     for (int k = 0; begins_with_zero && k < 2; k++) {
         const struct vector_value *operand = &loop->values.items[value->operands[k]];
-        if (operand->kind == VECTOR_LOAD && operand->mask == value->mask && operand->by_column)
+        if (operand->kind == VECTOR_LOAD && operand->mask == value->mask && lies_in_columns(loop, operand))
             return k;
     }
     return -1;

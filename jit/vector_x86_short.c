@@ -289,16 +289,17 @@ static bool has_own_tail(const struct machine *machine)
 
 struct short_sections {
     machine_section setup, tail, body[MACHINE_SEVERAL], result;
+    machine_section long_setup, long_body[MACHINE_SEVERAL]; /* with products in the place of quotients */
+    bool has_long;
 };
 
 /* Each vector adds to the partial result that the main loop of as many iterations has for it. */
-static void build_bodies(struct machine *machine, struct short_sections *sections)
+static void build_bodies(struct machine *machine, machine_section *bodies)
 {
     int count = machine->short_count;
     for (int k = 0; k < count; k++) {
         machine->short_at = k;
-        machine_build_step(machine, &sections->body[k], k % machine->steps, k * machine->lanes,
-                           count == 1 || k > 0);
+        machine_build_step(machine, &bodies[k], k % machine->steps, k * machine->lanes, count == 1 || k > 0);
     }
     machine->short_at = 0;
 }
@@ -308,7 +309,16 @@ static void build_bodies(struct machine *machine, struct short_sections *section
 static bool build_sections(struct machine *machine, struct short_sections *sections)
 {
     int own = 0;
-    build_bodies(machine, sections);
+    build_bodies(machine, sections->body);
+    /* a divisor that the row has just come to is waited for longer so */
+    sections->has_long = machine->short_count > 1 && machine->is_only_loop &&
+                         !machine->loop->accumulators.count && machine_has_quotients(machine);
+    if (sections->has_long) {
+        machine->is_long = true;
+        build_bodies(machine, sections->long_body);
+        machine->is_long = false;
+        machine_setup_reciprocals(machine, &sections->long_setup);
+    }
     machine->section = &sections->result;
     for (int k = 0; k < machine->loop->accumulators.count; k++)
         machine_build_result(machine, k);
@@ -317,12 +327,20 @@ static bool build_sections(struct machine *machine, struct short_sections *secti
     for (int k = 0; k < machine->short_count; k++) {
         int pressure = machine_pressure(machine, &sections->body[k]);
         most = pressure > most ? pressure : most;
+        pressure = sections->has_long ? machine_pressure(machine, &sections->long_body[k]) : 0;
+        most = pressure > most ? pressure : most;
     }
     for (int k = 0; k < machine->kept.count; k++)
         own += machine->kept.items[k].type != VECTOR_MASK && !machine->kept.items[k].is_shared;
     machine_pin(machine, machine_vectors(machine) - most);
     machine_build_setup(machine, &sections->setup);
     return own + most < machine_vectors(machine) && !machine->refused;
+}
+
+static void place_bodies(struct machine *machine, machine_section *bodies)
+{
+    for (int k = 0; k < machine->short_count; k++)
+        machine_allocate(machine, &bodies[k]);
 }
 
 bool machine_build_short(struct machine *machine)
@@ -352,8 +370,16 @@ bool machine_build_short(struct machine *machine)
         machine_tail(machine, &sections.tail, 0);
         machine_allocate(machine, &sections.tail);
     }
-    for (int k = 0; k < machine->short_count; k++)
-        machine_allocate(machine, &sections.body[k]);
+    int divides = machine->labels++, end = machine->labels++;
+    if (sections.has_long) { /* one division for each row, where its divisor is of a moderate size */
+        machine_test_divisors(machine, divides);
+        machine_allocate(machine, &sections.long_setup);
+        place_bodies(machine, sections.long_body);
+        machine_emit_jump(machine, X86_JMP, end);
+        machine_emit_label(machine, divides);
+    }
+    place_bodies(machine, sections.body);
+    machine_emit_label(machine, end);
     machine_allocate(machine, &sections.result);
     return !machine->refused;
 }

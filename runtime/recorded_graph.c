@@ -23,25 +23,43 @@ struct graph_recording {
 
 /* ---- one recording ----------------------------------------------------------------------------- */
 
-/* Extents for a recording: multiples of 48, so that halves and thirds are there, and all different. */
-static int64_t trial_extent(const struct graph_extent *extent, int round)
+/* What extents are multiples of: 48, so that halves and thirds are there. Where an input has many symbols
+ * they are small, for tensors of theirs have to have addresses. */
+static int64_t trial_unit(const struct akg_graph *graph)
+{
+    enum { MOST = 5 };
+    static const int64_t units[MOST + 1] = {48, 48, 48, 48, 12, 6};
+    int most = 0;
+
+    for (size_t i = 0; i < graph->input_count; i++) {
+        int symbols = 0;
+        for (int k = 0; k < graph->inputs[i].rank; k++)
+            symbols += graph->inputs[i].extents[k].symbol >= 0;
+        most = symbols > most ? symbols : most;
+    }
+    return units[most < MOST ? most : MOST];
+}
+
+/* Extents for a recording, all different. */
+static int64_t trial_extent(const struct graph_extent *extent, int64_t unit, int round)
 {
     static const int factors[] = {2, 3, 5, 7, 11, 13, 17, 19};
 
     return extent->symbol < 0 ? extent->extent
-                              : 48 * (int64_t)(factors[extent->symbol % 8] + extent->symbol + 30 * round);
+                              : unit * (factors[extent->symbol % 8] + extent->symbol + 12 * round);
 }
 
 static akg_status make_inputs(const struct graph_recording *making, struct recording *recording, int round,
                               akg_tensor **inputs)
 {
     akg_status status = AKG_OK;
+    int64_t unit = trial_unit(making->graph);
 
     for (size_t i = 0; i < making->graph->input_count && status == AKG_OK; i++) {
         const struct graph_form *form = &making->graph->inputs[i];
         int64_t shape[AKG_MAX_RANK];
         for (int k = 0; k < form->rank; k++)
-            shape[k] = trial_extent(&form->extents[k], round);
+            shape[k] = trial_extent(&form->extents[k], unit, round);
         status = recording_input(recording, (int)i, form->dtype, form->rank, shape, &inputs[i]);
     }
     return status;

@@ -553,8 +553,8 @@ NET(net_exp)
 /* Extents that stand for symbols make tensors that no machine holds; nobody looks at these. */
 static void test_large(struct bench *bench)
 {
-    const char *input = "float32[N, C, H, W]";
-    akg_tensor *x = tensor_of_normal(AKG_FLOAT32, 4, (int64_t[]){2, 1, 3, 2}, 3), *outputs[2] = {NULL};
+    const char *input = "float64[N, C, D, H, W]";
+    akg_tensor *x = tensor_of_normal(AKG_FLOAT64, 5, (int64_t[]){2, 1, 3, 2, 2}, 3), *outputs[2] = {NULL};
     akg_graph *graph = NULL;
 
     CHECK(akg_graph_record(bench->tape, net_exp, NULL, &input, 1, 1, &graph, NULL) == AKG_OK);
