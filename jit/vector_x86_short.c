@@ -304,15 +304,28 @@ static void build_bodies(struct machine *machine, machine_section *bodies)
     machine->short_at = 0;
 }
 
+/* Whether quotients are better products with both parts of a reciprocal, which each row makes: not where it
+ * has just come to the divisor, for which that would be waited longer, nor where there is enough else to do
+ * while the divider works. */
+static bool multiplies(const struct machine *machine)
+{
+    enum { FEW = 5 };
+    const struct vector_loop *loop = machine->loop;
+    int operations = 0;
+    for (int k = 0; k < loop->values.count; k++)
+        operations +=
+            loop->values.items[k].kind == VECTOR_OPERATION || loop->values.items[k].kind == VECTOR_FUSED;
+    return machine->is_only_loop && operations <= FEW && !loop->accumulators.count &&
+           machine_has_quotients(machine);
+}
+
 /* False where it takes more registers than there are: then the way through memory takes longer than a loop.
  */
 static bool build_sections(struct machine *machine, struct short_sections *sections)
 {
     int own = 0;
     build_bodies(machine, sections->body);
-    /* a divisor that the row has just come to is waited for longer so */
-    sections->has_long = machine->short_count > 1 && machine->is_only_loop &&
-                         !machine->loop->accumulators.count && machine_has_quotients(machine);
+    sections->has_long = machine->short_count > 1 && multiplies(machine);
     if (sections->has_long) {
         machine->is_long = true;
         build_bodies(machine, sections->long_body);
