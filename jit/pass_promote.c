@@ -145,16 +145,38 @@ static bool add_least(struct pass_affine *sum, int64_t factor, const struct ir_s
     return pass_affine_add(sum, factor, &end);
 }
 
+/* How far inside the loop is: those at hand are farther than any around them. */
+static int depth_of(const struct promoter *promoter, const struct ir_stmt *loop)
+{
+    for (int k = 0; k < promoter->depth && k < AROUND; k++)
+        if (promoter->around[k] == loop)
+            return k;
+    return AROUND;
+}
+
+/* The term that the innermost loop moves, for its bounds may hang on the others; -1: none does. */
+static int innermost_term(const struct promoter *promoter, const struct pass_affine *sum)
+{
+    int innermost = -1, deepest = -1;
+    for (int k = 0; k < sum->count; k++) {
+        const struct ir_stmt *loop = loop_of(promoter, sum->terms[k].symbol);
+        int depth = loop ? depth_of(promoter, loop) : -1;
+        if (depth > deepest) {
+            deepest = depth;
+            innermost = k;
+        }
+    }
+    return innermost;
+}
+
 /* Whether the sum is above zero wherever the loops at hand and around take it. */
 static bool is_positive(const struct promoter *promoter, struct pass_affine sum)
 {
     for (int round = 0; round < AROUND; round++) {
-        const struct ir_stmt *loop = NULL;
-        int at = 0;
-        while (at < sum.count && !(loop = loop_of(promoter, sum.terms[at].symbol)))
-            at++;
-        if (!loop)
+        int at = innermost_term(promoter, &sum);
+        if (at < 0)
             break;
+        const struct ir_stmt *loop = loop_of(promoter, sum.terms[at].symbol);
         int64_t factor = sum.terms[at].coefficient;
         sum.terms[at] = sum.terms[--sum.count];
         if (!add_least(&sum, factor, loop))
