@@ -520,6 +520,32 @@ static void turn_round(struct pass *pass, struct ir_stmt *loop)
     loop->step = -1;
 }
 
+struct handing {
+    const struct nest *nest;
+    const struct ir_symbol *moved, *row; /* row: of a loop inside the nest */
+};
+
+static bool hands_nothing_on(struct ir_stmt *stmt, void *context)
+{
+    const struct handing *handing = context;
+    return stmt->kind != IR_STORE || !pass_access_mentions(&stmt->access, handing->row) ||
+           pass_access_mentions(&stmt->access, handing->moved) ||
+           !ir_block_loads_from(handing->nest->loops[handing->nest->depth - 1]->body, stmt->access.buffer);
+}
+
+/* Whether loops inside the nest store rows that the loop, once it is the innermost one of the nest, would
+ * load again in its next iteration: just behind the stores, for which it would wait. */
+static bool hands_rows_on(const struct nest *nest, int moved)
+{
+    struct handing handing = {.nest = nest, .moved = nest->loops[moved]->symbol};
+    for (struct ir_stmt *stmt = nest->loops[nest->depth - 1]->body; stmt; stmt = stmt->next) {
+        handing.row = stmt->symbol;
+        if (stmt->kind == IR_FOR && !ir_block_walk(stmt->body, hands_nothing_on, &handing))
+            return true;
+    }
+    return false;
+}
+
 static bool interchange_nest(struct pass *pass, struct nest *nest)
 {
     unsigned backwards;
@@ -535,7 +561,7 @@ static bool interchange_nest(struct pass *pass, struct nest *nest)
         if (nest->cost[k] < nest->cost[best])
             best = k;
     if (best == nest->depth - 1 || !may_move(nest) || !pass_lets_may_move(nest, best) ||
-        !is_legal(pass, nest, best, &backwards))
+        hands_rows_on(nest, best) || !is_legal(pass, nest, best, &backwards))
         return false;
     pass_move_lets(pass, nest, best);
     for (int k = 0; k < nest->depth; k++)

@@ -317,7 +317,7 @@ static bool waits_for_store(const struct vector_loop *band, const struct ir_buff
     return loads;
 }
 
-static bool waits(const struct vector_loop *band)
+static bool waits_for_stores(const struct vector_loop *band)
 {
     for (int k = 0; k < band->streams.count; k++)
         if (band->streams.items[k].is_stored && waits_for_store(band, band->streams.items[k].access->buffer))
@@ -330,7 +330,7 @@ static bool waits(const struct vector_loop *band)
 static bool has_short(const struct machine *machine)
 {
     bool found = false;
-    if (!machine_is_avx512(machine) || machine->calls || waits(machine->loop))
+    if (!machine_is_avx512(machine) || machine->calls)
         return false;
     for (int k = 0; k < machine->loop->band->parts.count; k++) {
         const struct vector_loop *part = machine->loop->band->parts.items[k].loop;
@@ -400,9 +400,10 @@ bool vector_x86_band(struct arena *arena, const struct vector_loop *loop,
     if (!machine)
         return false;
     bool may_be_short = has_short(machine);
-    struct machine *brief = may_be_short ? build_iterations(arena, loop, options, WHOLE, 1) : NULL;
+    bool waits = waits_for_stores(loop);
+    struct machine *brief = may_be_short && !waits ? build_iterations(arena, loop, options, WHOLE, 1) : NULL;
     bool is_few = brief && brief->body.count <= FEW;
-    if (is_few || (may_be_short && has_groups(loop)))
+    if (is_few || (may_be_short && (waits || has_groups(loop))))
         half = build_iterations(arena, loop, options, HALF, 1);
     if (is_few && !machine_hands_on(loop)) {
         two = build_iterations(arena, loop, options, WHOLE, MACHINE_SEVERAL / 2);
