@@ -2,8 +2,7 @@
  * pass_components.c: what is accumulated for each of a few components (of points in space, of colours) is
  * written out, so that the components become scalars of the loop around them:
  *
- *     for i { for k in 0..3 { c[k] += p[i, k] } }   becomes   for i { c[0] += p[i, 0]; c[1] += ...; c[2] +=
- * ... }
+ *     for i { for k in 0..2 { c[k] += p[i, k] } }   becomes   for i { c[0] += p[i, 0]; c[1] += p[i, 1] }
  *
  * Consumes a loop that holds loops of up to four iterations and none of more, in which nothing may stop and
  * from which nothing jumps. One of them accumulates into elements that stay the same in the loop around it;
@@ -159,7 +158,7 @@ static bool is_around_sum(struct ir_stmt *loop)
     return sum && count && !pass_jumps(loop) && !pass_block_may_stop(loop);
 }
 
-static bool count(struct ir_stmt *stmt, void *left)
+static bool is_within(struct ir_stmt *stmt, void *left)
 {
     (void)stmt;
     return --*(int64_t *)left >= 0;
@@ -168,7 +167,7 @@ static bool count(struct ir_stmt *stmt, void *left)
 static bool is_small(struct ir_stmt *loop)
 {
     int64_t left = STATEMENTS / loop->high->integer;
-    return ir_block_walk(loop->body, count, &left);
+    return ir_block_walk(loop->body, is_within, &left);
 }
 
 /* ---- the walk --------------------------------------------------------------------------------------- */

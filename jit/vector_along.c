@@ -5,7 +5,11 @@
  *
  * has few columns, of which vectors would be all but empty, and goes along what it loads with its innermost
  * loop, of many iterations: each sum of a tile has a vector of partial results, element j of the innermost
- * loop in lane j modulo their number, which are added up behind all loops.
+ * loop in lane j modulo their number, which are added up behind all loops. So do windows that lie apart,
+ *
+ *     for i: for j: { var s = 0; for p, for q: s = s + x[i, 4 * j + q] ...; y[i, j] = s }
+ *
+ * of which nothing else can be lanes, however many there are (is_alone).
  *
  * Consumes nests (vector_nest.c); says which of them may have such lanes. Before they are built by their
  * form and what is known of extents: all that is loaded in the innermost loop lies side by side along it, or
