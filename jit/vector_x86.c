@@ -284,6 +284,13 @@ bool machine_can_have_pieces(const struct machine *machine)
            machine_is_plain(loop) && (!machine_is_avx512(machine) || vector_work(loop) <= MOST_WORK);
 }
 
+/* A float that becomes an integer is compared twice for that. */
+static bool saturates(const struct vector_value *value)
+{
+    return value->kind == VECTOR_OPERATION && value->operation == OP_CAST && dtype_is_float(value->from) &&
+           dtype_is_integer(value->dtype);
+}
+
 /* Whether a loop by itself has vectors of half the width: one that hardly does more than load, and store or
  * accumulate, where the processor does so by halves. A store of 512 bits takes it more than two of 256, and
  * its caches, at times, longer to come by the next line; a body of few instructions is not held up by twice
@@ -299,7 +306,7 @@ static bool goes_by_halves(const struct machine *machine)
         vector_has_scans(loop) || !machine_is_plain(loop))
         return false;
     for (int k = 0; k < loop->values.count; k++)
-        if (loop->values.items[k].mask >= 0)
+        if (loop->values.items[k].mask >= 0 || saturates(&loop->values.items[k]))
             return false; /* conditions take as many instructions for fewer lanes */
     return vector_work(loop) <= MOST && !vector_is_slim(machine->arena, loop, machine->options, &slim);
 }
