@@ -116,6 +116,10 @@ int machine_load_pair(struct machine *machine, const struct vector_value *value,
 /* Whether between the two stores of a stream something else is done with the tensor. */
 bool machine_is_disturbed(const struct machine *machine, const struct vector_value *first,
                           const struct vector_value *last);
+/* Of a pair, the store of the other element, if what stands between the two does not tell whether it waits;
+ * NULL. */
+const struct vector_value *machine_other_store(const struct machine *machine,
+                                               const struct vector_value *value);
 /* Both, of elements of 32 or 64 bits, from the address of the first one on, under the masks of the two
  * vectors.
  */

@@ -54,8 +54,8 @@ bool machine_is_disturbed(const struct machine *machine, const struct vector_val
     return false;
 }
 
-/* The store of the other element, if what stands between the two does not tell whether it waits; NULL. */
-static const struct vector_value *other_store(const struct machine *machine, const struct vector_value *value)
+const struct vector_value *machine_other_store(const struct machine *machine,
+                                               const struct vector_value *value)
 {
     const struct vector_value *other = machine->lanes > 1 ? vector_other_store(machine->loop, value) : NULL;
     if (!other)
@@ -183,7 +183,7 @@ void machine_store_every_other(struct machine *machine, const struct vector_valu
 
 bool machine_store_pair(struct machine *machine, const struct vector_value *value, int operand, int mask)
 {
-    const struct vector_value *other = other_store(machine, value);
+    const struct vector_value *other = machine_other_store(machine, value);
     if (!other || (mask && !can_be_masked(machine, 2 * dtype_table[value->dtype].size)))
         return false;
     int before = waiting(machine, other);

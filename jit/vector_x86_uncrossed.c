@@ -23,10 +23,11 @@ static int crossings_saved(const struct vector_loop *loop, const struct vector_v
     return stays(stream) ? 0 : stream->step_kind == VECTOR_UNIT ? -1 : 1;
 }
 
-/* Elements of 32 bits, none of which is masked: all of one place, side by side, or both of each two. */
-static bool is_known(const struct vector_loop *loop, const struct vector_value *value)
+/* Elements of 32 bits, none of which is masked: all of one place, side by side, or both of each two,
+ * which are stored together. */
+static bool is_known(const struct machine *machine, const struct vector_value *value)
 {
-    const struct vector_stream *stream = &loop->streams.items[value->stream];
+    const struct vector_stream *stream = &machine->loop->streams.items[value->stream];
     if (dtype_table[stream->dtype].size != 4 || stream->is_gathered || stream->is_masked || value->mask >= 0)
         return false;
     if (stream->step_kind == VECTOR_UNIT)
@@ -34,13 +35,14 @@ static bool is_known(const struct vector_loop *loop, const struct vector_value *
     if (stream->step_kind != VECTOR_CONSTANT_STEP)
         return false;
     if (value->kind == VECTOR_STORE)
-        return stream->step == 2 && vector_other_store(loop, value);
+        return stream->step == 2 && machine_other_store(machine, value);
     int even = (value->offset - stream->low) & ~1;
     return stream->step == 0 || (stream->step == 2 && stream->low + even < stream->high);
 }
 
-static bool is_lane_by_lane(const struct vector_loop *loop, const struct vector_value *value)
+static bool is_lane_by_lane(const struct machine *machine, const struct vector_value *value)
 {
+    const struct vector_loop *loop = machine->loop;
     switch (value->kind) {
     case VECTOR_CONSTANT:
     case VECTOR_SCALAR:
@@ -52,7 +54,7 @@ static bool is_lane_by_lane(const struct vector_loop *loop, const struct vector_
         return loop->accumulators.items[value->slot].role == VECTOR_REDUCED && value->mask < 0;
     case VECTOR_LOAD:
     case VECTOR_STORE:
-        return is_known(loop, value);
+        return is_known(machine, value);
     default:
         return false;
     }
@@ -69,7 +71,7 @@ bool machine_may_leave_uncrossed(const struct machine *machine)
         return false;
     for (int k = 0; k < loop->values.count; k++) {
         const struct vector_value *value = &loop->values.items[k];
-        if (!is_lane_by_lane(loop, value))
+        if (!is_lane_by_lane(machine, value))
             return false;
         if (value->kind == VECTOR_LOAD || value->kind == VECTOR_STORE)
             saved += crossings_saved(loop, value);
