@@ -377,7 +377,8 @@ bool ir_block_expressions(struct ir_stmt *block, bool (*visit)(struct ir_expr *e
                           void *context);
 /* Whether a statement of the block, or of the blocks inside, stores to the buffer. */
 bool ir_block_stores_to(struct ir_stmt *block, const struct ir_buffer *buffer);
-/* Whether an expression of theirs loads from it. */
+/* Whether the expression, or one of theirs, loads from it. */
+bool ir_expr_loads_from(struct ir_expr *expr, const struct ir_buffer *buffer);
 bool ir_block_loads_from(struct ir_stmt *block, const struct ir_buffer *buffer);
 
 /* ---- text, checks ------------------------------------------------------- */

@@ -87,6 +87,11 @@ static bool loads_elsewhere(struct ir_expr *expr, void *buffer)
     return expr->kind != IR_LOAD || expr->access.buffer != buffer;
 }
 
+bool ir_expr_loads_from(struct ir_expr *expr, const struct ir_buffer *buffer)
+{
+    return !ir_expr_walk(expr, loads_elsewhere, (void *)buffer);
+}
+
 bool ir_block_loads_from(struct ir_stmt *block, const struct ir_buffer *buffer)
 {
     return !ir_block_expressions(block, loads_elsewhere, (void *)buffer);

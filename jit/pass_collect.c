@@ -222,18 +222,12 @@ static bool is_other_or_same(struct ir_expr *expr, void *store)
            ir_access_equal(&expr->access, access);
 }
 
-static bool is_of_other(struct ir_expr *expr, void *buffer)
-{
-    return expr->kind != IR_LOAD || expr->access.buffer != buffer;
-}
-
 /* What is named between the loops is the same after each store. */
 static bool are_names_fixed(const struct scatter *scatter)
 {
-    struct ir_buffer *buffer = scatter->store->access.buffer;
     for (int k = 0; k + 1 < scatter->depth; k++)
         for (struct ir_stmt *stmt = scatter->loops[k]->body; stmt && stmt->kind == IR_LET; stmt = stmt->next)
-            if (!ir_expr_walk(stmt->value, is_of_other, buffer))
+            if (ir_expr_loads_from(stmt->value, scatter->store->access.buffer))
                 return false;
     return true;
 }

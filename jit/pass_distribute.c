@@ -15,6 +15,9 @@
  *
  * with one inner loop in each; and what hands nothing on from line to line goes line by line then.
  *
+ * What all columns are added up to, beside one loop that goes down each, is added up behind
+ * (pass_distribute_total.c).
+ *
  * Consumes loops whose iterations are independent, in which nothing may stop: each of their pieces may run
  * for all rows before the next one does. Scalars that one piece hands to another get an element for each row.
  * What all rows are added up to is added up behind the loop. What a product's loop accumulates besides is

@@ -1,8 +1,8 @@
 /*
  * pass_distribute_down.c: what goes down the columns of something, in a loop over columns.
  *
- * Consumes a loop over columns; says which loops in its body go from line to line of what lies side by side
- * along the columns, and whether all do. Changes nothing.
+ * Consumes a loop over columns; says which loops in its body, or loops inside one another, go from line to
+ * line of what lies side by side along the columns, and whether all do. Changes nothing.
  */
 #include "pass_distribute.h"
 

@@ -258,15 +258,10 @@ static bool has_tiles(struct ir_stmt *loop)
     return tiles.found;
 }
 
-static bool is_of_other(struct ir_expr *expr, void *buffer)
-{
-    return expr->kind != IR_LOAD || expr->access.buffer != buffer;
-}
-
 static bool stays_apart(struct ir_stmt *stmt, void *context)
 {
     (void)context;
-    return stmt->kind != IR_STORE || ir_expr_walk(stmt->value, is_of_other, stmt->access.buffer);
+    return stmt->kind != IR_STORE || !ir_expr_loads_from(stmt->value, stmt->access.buffer);
 }
 
 /* Tiles of what is accumulated are nests as they stand: conditions would come in their way. */

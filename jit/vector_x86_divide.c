@@ -14,7 +14,8 @@
  * quotients are exact products.
  *
  * A divisor that is known only at run time is looked at before the loop, and only where the loop is long: the
- * main loop then stands twice (vector_x86.c).
+ * main loop then stands twice (vector_x86.c); so do the few vectors of a row of a band that has little else
+ * to do (vector_x86_short.c).
  */
 #include "vector_x86_operation.h"
 

@@ -166,12 +166,14 @@ void machine_store_small_step(struct machine *machine, const struct vector_value
 
 /* ---- vector_x86_points.c ---- */
 
-/* Whether several elements of each iteration lie side by side, and can be loaded together. */
+/* Whether several elements of each iteration lie side by side, and can be loaded together; under a mask
+ * groups alone can (vector_x86_groups.c). */
 bool machine_can_load_points(const struct machine *machine, const struct vector_value *value, bool is_masked);
 /* Whether they are, but under a mask, where each takes a gather of its own. */
 bool machine_loads_points(const struct machine *machine, const struct vector_value *value);
 int machine_load_points(struct machine *machine, const struct vector_value *value, int mask);
-/* Of a store without a mask: it is made when the last of its neighbours is. False: it is none of these. */
+/* Of a store, under a mask of a group alone: it is made when the last of its neighbours is. False: it is none
+ * of these. */
 bool machine_store_points(struct machine *machine, const struct vector_value *value, int operand, int mask);
 
 /* ---- vector_x86_groups.c ---- */

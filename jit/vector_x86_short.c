@@ -3,9 +3,10 @@
  * classes.
  *
  * Consumes such a loop; appends one vector's worth of iterations under the mask of those that there are,
- * without a loop and without a test, so that the processor goes on to the next rows while one is still
- * computed. Partial results but the first hold what leaves the others as they are: without them the result is
- * the same to the bit. For AVX-512 alone: masks cost AVX2 more than they save.
+ * without a loop and, but for one of a divisor (vector_x86_divide.c), without a test, so that the processor
+ * goes on to the next rows while one is still computed. Partial results but the first hold what leaves the
+ * others as they are: without them the result is the same to the bit. For AVX-512 alone: masks cost AVX2 more
+ * than they save.
  *
  * Where half a vector is enough, half of one it is: less is put together at its end, and what a mask leaves
  * out of a store is less for loads behind it to wait for. Where one is not enough, but a few are, it is

@@ -3,6 +3,8 @@
  */
 #include "api_support.h"
 
+#include "../../jit/x86_cpu.h"
+
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -251,4 +253,24 @@ bool api_is_json(const char *text)
 {
     const char *end = text ? json_value(text) : NULL;
     return end && *end == 0;
+}
+
+bool api_same_everywhere(const char *program, akg_tensor *const *inputs, int count, const akg_argument *last,
+                         const akg_tensor *expected)
+{
+    bool is_same = true;
+    for (int target = X86_TARGET_NONE; target <= (int)x86_cpu_target(); target++)
+        for (int way = 0; way < 3; way++) {
+            jit_options options = {
+                .target = x86_target_name((enum x86_target)target), .cache = "off", .strict = way == 1};
+            akg_tensor *output = NULL;
+            akg_set_threads(way == 2 ? 3 : 1);
+            bool good =
+                api_run(program, &options, inputs, count, last, &output) && api_same(output, expected);
+            if (!good)
+                fprintf(stderr, "%s, way %d:\n%s", options.target, way, program);
+            is_same &= good;
+            akg_tensor_release(output);
+        }
+    return is_same;
 }

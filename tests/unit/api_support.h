@@ -23,6 +23,11 @@ double api_element(const akg_tensor *tensor, int64_t index);
 /* The same dtype, shape and bits. */
 bool api_same(const akg_tensor *a, const akg_tensor *b);
 
+/* Whether the program, called as by api_run, gives just that with vectors of each width: by one thread,
+ * strict and not, and by three; says where it does not. Leaves three threads. */
+bool api_same_everywhere(const char *program, akg_tensor *const *inputs, int count, const akg_argument *last,
+                         const akg_tensor *expected);
+
 /* The same shape and numbers, zeros with the same sign; nan has many patterns. */
 bool api_same_numbers(const akg_tensor *a, const akg_tensor *b);
 

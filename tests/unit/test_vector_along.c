@@ -116,21 +116,6 @@ static void write_program(char *program, const char *body, const struct sizes *s
     snprintf(program + used, PROGRAM - used, "    return y\n");
 }
 
-static void run_all(const char *program, akg_tensor *const *inputs, const akg_tensor *expected)
-{
-    const akg_argument last = api_real(NULL, 1);
-    for (int target = X86_TARGET_NONE; target <= (int)x86_cpu_target(); target++)
-        for (int way = 0; way < 3; way++) {
-            jit_options fast = {
-                .target = x86_target_name((enum x86_target)target), .cache = "off", .strict = way == 1};
-            akg_tensor *output = NULL;
-            akg_set_threads(way == 2 ? 3 : 1);
-            if (!CHECK(api_run(program, &fast, inputs, INPUTS, &last, &output) && api_same(output, expected)))
-                fprintf(stderr, "%s, way %d:\n%s", fast.target, way, program);
-            akg_tensor_release(output);
-        }
-}
-
 static void make_inputs(akg_dtype dtype, const struct sizes *sizes, bool is_whole, akg_tensor **inputs)
 {
     const int64_t shapes[INPUTS][4] = {{sizes->images, sizes->channels,
@@ -151,7 +136,7 @@ static void check_form(const char *form, akg_dtype dtype, const struct sizes *si
     make_inputs(dtype, sizes, true, inputs);
     write_program(program, form, sizes);
     if (CHECK(api_run(program, &options, inputs, INPUTS, &last, &expected)))
-        run_all(program, inputs, expected);
+        CHECK(api_same_everywhere(program, inputs, INPUTS, &last, expected));
     else
         fprintf(stderr, "%s", program);
     akg_tensor_release(expected);
