@@ -16,15 +16,24 @@ static bool walk_all(struct ir_expr **exprs, int count, bool (*visit)(struct ir_
     return true;
 }
 
+/* The last operand is gone on with here: half of all nodes are one. */
 bool ir_expr_walk(struct ir_expr *expr, bool (*visit)(struct ir_expr *expr, void *context), void *context)
 {
-    if (!visit(expr, context))
-        return false;
-    if (expr->kind == IR_LOAD)
-        return walk_all(expr->access.indices, expr->access.buffer->rank, visit, context);
-    if (expr->kind == IR_OPERATION)
-        return walk_all(expr->operands, expr->count, visit, context);
-    return true;
+    for (;;) {
+        if (!visit(expr, context))
+            return false;
+        bool is_load = expr->kind == IR_LOAD;
+        if (!is_load && expr->kind != IR_OPERATION)
+            return true;
+        struct ir_expr **exprs = is_load ? expr->access.indices : expr->operands;
+        int last = (is_load ? expr->access.buffer->rank : expr->count) - 1;
+        if (last < 0)
+            return true;
+        for (int k = 0; k < last; k++)
+            if (!ir_expr_walk(exprs[k], visit, context))
+                return false;
+        expr = exprs[last];
+    }
 }
 
 bool ir_stmt_expressions(struct ir_stmt *stmt, bool (*visit)(struct ir_expr *expr, void *context),
@@ -42,9 +51,11 @@ bool ir_stmt_expressions(struct ir_stmt *stmt, bool (*visit)(struct ir_expr *exp
 bool ir_block_walk(struct ir_stmt *block, bool (*visit)(struct ir_stmt *stmt, void *context), void *context)
 {
     for (struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
-        if (!visit(stmt, context) || !ir_block_walk(stmt->body, visit, context))
+        if (!visit(stmt, context) || (stmt->body && !ir_block_walk(stmt->body, visit, context)))
             return false;
         struct ir_stmt *otherwise = stmt->otherwise;
+        if (!otherwise)
+            continue;
         for (; otherwise && otherwise->kind == IR_IF && !otherwise->next; otherwise = otherwise->otherwise)
             if (!visit(otherwise, context) || !ir_block_walk(otherwise->body, visit, context))
                 return false;

@@ -29,6 +29,7 @@ static bool broken;
 struct job {
     const char *source, *entry;
     const struct backend_symbol *symbols;
+    const bool *calls; /* or NULL */
     struct backend_code *code;
     struct code_image *image; /* or NULL */
     uint64_t marker;
@@ -83,8 +84,9 @@ static const struct backend_symbol memory_symbols[] = {{"memset", (const void *)
 
 static bool add_symbols(struct job *job, TCCState *state)
 {
-    for (const struct scalar_library_row *row = scalar_library; row->name; row++)
-        if (!add_symbol(job, state, row->name, row->address))
+    for (int row = 0; scalar_library[row].name; row++)
+        if ((!job->calls || job->calls[row]) &&
+            !add_symbol(job, state, scalar_library[row].name, scalar_library[row].address))
             return false;
     for (const struct backend_symbol *symbol = job->symbols; symbol && symbol->name; symbol++)
         if (!add_symbol(job, state, symbol->name, symbol->address))
@@ -192,9 +194,7 @@ static akg_status compile_in_session(struct job *job)
 /* Room for all symbols, and for a place for each. */
 static bool make_room(struct job *job)
 {
-    int count = sizeof memory_symbols / sizeof *memory_symbols;
-    for (const struct scalar_library_row *row = scalar_library; row->name; row++)
-        count++;
+    int count = (int)(sizeof memory_symbols / sizeof *memory_symbols) + scalar_library_count();
     for (const struct backend_symbol *symbol = job->symbols; symbol && symbol->name; symbol++)
         count++;
     job->most_symbols = count < 1 << MARKER_BITS ? count : 1 << MARKER_BITS;
@@ -204,10 +204,12 @@ static bool make_room(struct job *job)
 }
 
 akg_status backend_tcc_compile_image(const char *source, const char *entry,
-                                     const struct backend_symbol *symbols, struct backend_code *code,
-                                     struct code_image *image, akg_diagnostics *diagnostics)
+                                     const struct backend_symbol *symbols, const bool *calls,
+                                     struct backend_code *code, struct code_image *image,
+                                     akg_diagnostics *diagnostics)
 {
-    struct job job = {.source = source, .entry = entry, .symbols = symbols, .code = code, .image = image};
+    struct job job = {
+        .source = source, .entry = entry, .symbols = symbols, .calls = calls, .code = code, .image = image};
     akg_status status = AKG_ERROR_MEMORY;
 
     *code = (struct backend_code){.entry = NULL};
@@ -232,7 +234,7 @@ akg_status backend_tcc_compile_image(const char *source, const char *entry,
 akg_status backend_tcc_compile(const char *source, const char *entry, const struct backend_symbol *symbols,
                                struct backend_code *code, akg_diagnostics *diagnostics)
 {
-    return backend_tcc_compile_image(source, entry, symbols, code, NULL, diagnostics);
+    return backend_tcc_compile_image(source, entry, symbols, NULL, code, NULL, diagnostics);
 }
 
 static const void *find_symbol(const void *context, const char *name)

@@ -27,10 +27,13 @@ struct backend_symbol {
  * AKG_ERROR_MEMORY when pages cannot be had. On failure nothing is left of `code`. */
 akg_status backend_tcc_compile(const char *source, const char *entry, const struct backend_symbol *symbols,
                                struct backend_code *code, akg_diagnostics *diagnostics);
-/* The same; *image receives the code as one that can be kept, or none where that cannot be had. */
+/* The same; *image receives the code as one that can be kept, or none where that cannot be had; NULL: nobody
+ * asks. `calls`, by row of the library: whether the source calls it, which saves libtcc a hundred symbols;
+ * NULL: any. */
 akg_status backend_tcc_compile_image(const char *source, const char *entry,
-                                     const struct backend_symbol *symbols, struct backend_code *code,
-                                     struct code_image *image, akg_diagnostics *diagnostics);
+                                     const struct backend_symbol *symbols, const bool *calls,
+                                     struct backend_code *code, struct code_image *image,
+                                     akg_diagnostics *diagnostics);
 /* The code of an image that was made with the same names; false: compile. */
 bool backend_tcc_load(const void *bytes, size_t size, const struct backend_symbol *symbols,
                       struct backend_code *code);

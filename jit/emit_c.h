@@ -17,6 +17,8 @@ struct emit_c_options {
     bool apart;         /* hosted: C is told that no two buffers share memory (lives.h) */
     bool reorders;      /* hosted: and that sums and products of loops may be in any order */
     const struct vector_plan *plan; /* loops to be called as functions; NULL: all is C */
+    bool *
+        calls; /* set where the text calls that row of scalar_library, as many as it has; NULL: nobody asks */
 };
 
 /* Hosted text defines void EMIT_C_BIND(const void *const *table), to be called first with the addresses of

@@ -18,13 +18,13 @@ void emit_inner_firsts(struct vector_emission *emission, const struct ir_stmt *f
         }
         if (loop->kind != IR_FOR || !emit_begins(emission, loop))
             continue;
-        emit_lets(emission, loop->low);
-        struct emit_value low = emit_first(emitter, loop);
-        const char *first = emit_loop_name(emission, loop, "_first_"),
-                   *name = emit_loop_name(emission, loop, "");
-        emit_line(emitter, "const long long %s = %s;", first, low.text);
-        emit_line(emitter, "const long long %s = %s;", name, first);
-        emit_line(emitter, "(void)%s;", name);
+        const char *first = emit_first_of(emission, loop);
+        if (!emit_begins_at_number(emission, loop)) {
+            emit_lets(emission, loop->low);
+            struct emit_value low = emit_first(emitter, loop);
+            emit_line(emitter, "const long long %s = %s;", first, low.text);
+        }
+        emit_line(emitter, "const long long %s = %s;", emit_loop_name(emission, loop, ""), first);
         emit_inner_firsts(emission, loop->body);
     }
 }
@@ -42,7 +42,7 @@ static void emit_delta(struct vector_emission *emission, int slot, const struct 
         before = emit_slot(emission, argument->level, "i");
         const char *value = of->kind == VECTOR_ARGUMENT_COUNT ? emit_inner_count(emission, of->loop)
                             : of->loop == argument->loop      ? emit_loop_name(emission, of->loop, "")
-                                                              : emit_loop_name(emission, of->loop, "_first_");
+                                                              : emit_first_of(emission, of->loop);
         emit_line(emitter, "%s = %s - %s;", delta, value, before);
     }
 }
@@ -111,7 +111,7 @@ static void emit_far_lows(struct vector_emission *emission)
     for (int slot = next_far_loop(emission, 0); slot < count; slot = next_far_loop(emission, slot + 1)) {
         const struct ir_stmt *loop = emission->loop->arguments.items[slot].loop;
         emit_line(emission->emitter, "long long %s = %s;", emit_loop_name(emission, loop, "_low_"),
-                  emit_loop_name(emission, loop, "_first_"));
+                  emit_first_of(emission, loop));
     }
 }
 
@@ -124,8 +124,40 @@ static void emit_far_deltas(struct vector_emission *emission)
         const struct ir_stmt *loop = emission->loop->arguments.items[slot].loop;
         const char *low = emit_loop_name(emission, loop, "_low_");
         emit_line(emission->emitter, "%s = %s ? %s - %s : 1LL << 60;", low, is_between(emission, low, 60),
-                  emit_loop_name(emission, loop, "_first_"), low);
+                  emit_first_of(emission, loop), low);
     }
+}
+
+/* Goes on as long as loops begin at numbers. */
+static bool begins_at_number(struct ir_stmt *stmt, void *emission)
+{
+    return stmt->kind != IR_FOR || emit_begins_at_number(emission, stmt);
+}
+
+/* How far the address in the slot goes with the loop; NULL: that shows in its second iteration. */
+static const char *distance_of(struct vector_emission *emission, const struct vector_argument *argument)
+{
+    const struct vector_argument *of = &emission->loop->arguments.items[argument->level];
+    return of->kind == VECTOR_ARGUMENT_ADDRESS ? emit_distance(emission, of->access, argument->loop,
+                                                               dtype_table[of->access->buffer->dtype].size)
+                                               : NULL;
+}
+
+/* Those that extents tell; whether that is all. */
+static bool emit_distances_of(struct vector_emission *emission, const struct ir_stmt *loop, bool *is_done)
+{
+    bool all = true;
+    for (int slot = 0; slot < emission->loop->arguments.count; slot++) {
+        const struct vector_argument *argument = &emission->loop->arguments.items[slot];
+        if (argument->kind != VECTOR_ARGUMENT_DELTA || argument->loop != loop)
+            continue;
+        const char *distance = distance_of(emission, argument);
+        if (distance)
+            emit_line(emission->emitter, "%s = %s;", emit_slot(emission, slot, "i"), distance);
+        is_done[slot] = distance != NULL;
+        all &= is_done[slot];
+    }
+    return all;
 }
 
 /* What slots grow by with the iterations of one loop, those around being in their first one. */
@@ -133,18 +165,25 @@ static void emit_deltas_of(struct vector_emission *emission, const struct ir_stm
 {
     struct emitter *emitter = emission->emitter;
     struct vector_emission second = *emission;
+    int count = emission->loop->arguments.count;
+    bool *is_done = arena_array(&emitter->arena, bool, count + 1);
+    /* bounds are the same in the iterations of those around */
+    bool has_far = loop == emission->loop->band->loop && next_far_loop(emission, 0) < count;
+    if (ir_block_walk(loop->body, begins_at_number, emission) && emit_distances_of(emission, loop, is_done) &&
+        !has_far)
+        return;
     second.lets.items = NULL;
     second.lets.count = second.lets.capacity = 0;
     emit_line(emitter, "{");
     emitter->indent++;
     emit_line(emitter, "const long long %s = %s + %lld;", emit_loop_name(emission, loop, ""),
-              emit_loop_name(emission, loop, "_first_"), (long long)loop->step);
+              emit_first_of(emission, loop), (long long)loop->step);
     emit_inner_firsts(&second, loop->body);
-    if (loop == emission->loop->band->loop) /* bounds are the same in the iterations of those around */
+    if (has_far)
         emit_far_deltas(&second);
-    for (int slot = 0; slot < emission->loop->arguments.count; slot++) {
+    for (int slot = 0; slot < count; slot++) {
         const struct vector_argument *argument = &emission->loop->arguments.items[slot];
-        if (argument->kind == VECTOR_ARGUMENT_DELTA && argument->loop == loop)
+        if (argument->kind == VECTOR_ARGUMENT_DELTA && argument->loop == loop && !is_done[slot])
             emit_delta(&second, slot, argument);
     }
     emitter->indent--;

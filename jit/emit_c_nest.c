@@ -21,8 +21,9 @@ static const char *inner_bound(struct vector_emission *emission, const struct ir
     struct emitter *emitter = emission->emitter;
     struct emit_value from, to;
     emit_bounds(emitter, loop, &from, &to);
-    *low = arena_format(&emitter->arena, "%s_first_", emitter->symbols[loop->symbol->slot].name);
-    emit_line(emitter, "const long long %s = %s;", *low, from.text);
+    *low = emit_first_of(emission, loop);
+    if (!emit_begins_at_number(emission, loop))
+        emit_line(emitter, "const long long %s = %s;", *low, from.text);
     *high = emit_operand(emitter, to, EMIT_SHIFT);
     return arena_format(&emitter->arena, "%s %s %s", *low, loop->step > 0 ? "<" : ">", *high);
 }
@@ -104,17 +105,14 @@ static void begin_first(struct vector_emission *emission, const struct ir_stmt *
     struct emitter *emitter = emission->emitter;
     const char *name = emitter->symbols[loop->symbol->slot].name;
     emit_line(emitter, "const long long %s = %s;", name, first);
-    emit_line(emitter, "(void)%s;", name);
     push_loop(emitter, loop);
 }
 
 static void begin_merged(struct vector_emission *emission, const struct ir_stmt *first,
                          const struct ir_stmt *end)
 {
-    struct emitter *emitter = emission->emitter;
     for (const struct ir_stmt *loop = first; loop != end; loop = loop->body)
-        begin_first(emission, loop,
-                    arena_format(&emitter->arena, "%s_first_", emitter->symbols[loop->symbol->slot].name));
+        begin_first(emission, loop, emit_first_of(emission, loop));
 }
 
 /* The call, in the block in which each loop's variable is that of its first iteration. */

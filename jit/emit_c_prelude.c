@@ -61,22 +61,6 @@ static const struct {
                                      "{\n"
                                      "    return a < 0 ? (int)(0u - a) : a;\n"
                                      "}\n"},
-    /* What is fetched: the next but one of the rows of a tensor that lie so many bytes apart, a later one,
-     * where that is not a page away, or the next, where rows are longer than two pages: what is fetched
-     * during a row must be there before it is needed, and not be gone; 0: the tensor is small, or its rows
-     * are so large that it would be. */
-    [EMIT_AHEAD] = {"akg_ahead",
-                    "static long long akg_ahead(long long apart, long long bytes)\n"
-                    "{\n"
-                    "    if (bytes < 4194304 || apart == 0 || apart > 131072 || apart < -131072)\n"
-                    "        return 0;\n"
-                    "    if (apart > 8192 || apart < -8192)\n"
-                    "        return apart;\n"
-                    "    do\n"
-                    "        apart *= 2;\n"
-                    "    while (apart < 4096 && apart > -4096);\n"
-                    "    return apart;\n"
-                    "}\n"},
     [EMIT_INFINITY] = {"akg_infinity", "static const union {\n"
                                        "    unsigned long long bits;\n"
                                        "    double value;\n"
@@ -109,11 +93,11 @@ const char *emit_snippet(enum emit_snippet snippet)
     return snippets[snippet].name;
 }
 
+static const char trap[] = "struct akg_trap {\n"
+                           "    long long site, axis, index, extent;\n"
+                           "    long long loops[16];\n"
+                           "};\n";
 static const char structs[] =
-    "struct akg_trap {\n"
-    "    long long site, axis, index, extent;\n"
-    "    long long loops[16];\n"
-    "};\n"
     "union akg_scalar {\n"
     "    long long i;\n"
     "    double d;\n"
@@ -161,6 +145,9 @@ void emit_prelude(struct emitter *emitter, struct text *out)
 {
     bool any;
 
+    if (emit_count_word(emitter, emit_snippet(EMIT_TRAP)) ||
+        emit_count_word(emitter, emit_snippet(EMIT_TRAP_INDEX)))
+        text_string(out, trap);
     text_string(out, structs);
     any = declare_slots(emitter, out);
     if (emitter->options->hosted) {
@@ -173,6 +160,8 @@ void emit_prelude(struct emitter *emitter, struct text *out)
         if (emit_count_word(emitter, scalar_library[row].name)) {
             text_format(out, "%s\n", scalar_library[row].prototype);
             any = true;
+            if (emitter->options->calls)
+                emitter->options->calls[row] = true;
         }
     any |= emit_snippets(emitter, out);
     if (any)

@@ -292,7 +292,6 @@ enum emit_snippet {
     EMIT_MIN_UINT,
     EMIT_MAX_UINT,
     EMIT_ABS_INT,
-    EMIT_AHEAD,
     EMIT_INFINITY,
     EMIT_NAN,
     EMIT_TRAP,

@@ -38,6 +38,7 @@ struct splitting {
     bool *inside;                        /* by slot: declared in the loop */
     bool *seen;                          /* by slot: in `kept` */
     LIST(const struct ir_symbol *) kept; /* what the body needs of the outside */
+    const char *work;                    /* the variable that holds work_of; NULL: there is none */
 };
 
 /* ---- what is handed over ------------------------------------------------------------------------- */
@@ -98,7 +99,8 @@ static bool is_of_outside(struct ir_expr *expr, void *context)
 /* Operations of one iteration, about, as a double. */
 static const char *work_of(struct splitting *splitting, struct emit_value low, struct emit_value high)
 {
-    return emit_work(splitting->emitter, splitting->loop, splitting->inside, low, high);
+    return splitting->work ? splitting->work
+                           : emit_work(splitting->emitter, splitting->loop, splitting->inside, low, high);
 }
 
 /* ---- the function ------------------------------------------------------------------------------------- */
@@ -237,8 +239,9 @@ static void emit_call_of_part(struct splitting *splitting, const char *name, con
 }
 
 /* Whether the loop is long enough to be shared. What each of its iterations does is a number, where nothing
- * stands inside of others, so that this is one comparison. */
-static const char *is_long(struct splitting *splitting, struct emit_value low, struct emit_value high)
+ * stands inside of others, so that this is one comparison; else a variable keeps it for the call. */
+static const char *is_long(struct splitting *splitting, const char *name, struct emit_value low,
+                           struct emit_value high)
 {
     struct emitter *emitter = splitting->emitter;
     const char *from = emit_operand(emitter, low, EMIT_SHIFT), *to = emit_operand(emitter, high, EMIT_SHIFT);
@@ -246,8 +249,11 @@ static const char *is_long(struct splitting *splitting, struct emit_value low, s
 
     if (alone > 0)
         return arena_format(&emitter->arena, "%s - %s >= %.0f", to, from, ceil(SPLIT_LEAST_WORK / alone));
-    return arena_format(&emitter->arena, "(double)(%s - %s) * %s >= %.1f", to, from,
-                        work_of(splitting, low, high), (double)SPLIT_LEAST_WORK);
+    const char *work = work_of(splitting, low, high);
+    splitting->work = arena_format(&emitter->arena, "work_%s", name + 4);
+    emit_line(emitter, "double %s;", splitting->work);
+    return arena_format(&emitter->arena, "(double)(%s - %s) * (%s = %s) >= %.1f", to, from, splitting->work,
+                        work, (double)SPLIT_LEAST_WORK);
 }
 
 static bool is_shared(struct ir_stmt *stmt, void *plan)
@@ -630,7 +636,7 @@ bool emit_split(struct emitter *emitter, const struct ir_stmt *stmt, struct emit
         emit_choice_of_strips(&splitting, name, low, high);
     else if ((number >= 0 && !emitter->options->plan->loops.items[number]->flow) ||
              (emitter->options->hosted && emitter->around))
-        emit_choice(&splitting, name, is_long(&splitting, low, high), low, high);
+        emit_choice(&splitting, name, is_long(&splitting, name, low, high), low, high);
     else if (has_shared(&splitting))
         emit_choice(&splitting, name, has_several(&splitting, low, high), low, high);
     else

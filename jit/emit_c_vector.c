@@ -91,10 +91,23 @@ const char *emit_loop_name(struct vector_emission *emission, const struct ir_stm
     return arena_format(&emitter->arena, "%s%s", emitter->symbols[loop->symbol->slot].name, suffix);
 }
 
+bool emit_begins_at_number(const struct vector_emission *emission, const struct ir_stmt *loop)
+{
+    const struct ir_expr *low = loop->low;
+    return loop != emission->stmt && low->kind == IR_INTEGER && low->integer >= 0 && low->integer < INT32_MAX;
+}
+
+const char *emit_first_of(struct vector_emission *emission, const struct ir_stmt *loop)
+{
+    return emit_begins_at_number(emission, loop)
+               ? arena_format(&emission->emitter->arena, "%lld", (long long)loop->low->integer)
+               : emit_loop_name(emission, loop, "_first_");
+}
+
 /* The first value of the variable of a loop of a band; NULL: of the loop that the lanes are of. */
 static const char *first_of_loop(struct vector_emission *emission, const struct ir_stmt *loop)
 {
-    return loop ? emit_loop_name(emission, loop, "_first_") : first_of_lanes(emission);
+    return loop ? emit_first_of(emission, loop) : first_of_lanes(emission);
 }
 
 /* Iterations from the distance of the bounds; none, or less, where it is not above 0. */
@@ -143,9 +156,11 @@ static void emit_count(struct vector_emission *emission, int slot, int level)
 const char *emit_inner_count(struct vector_emission *emission, const struct ir_stmt *loop)
 {
     struct arena *arena = &emission->emitter->arena;
-    const char *first = emit_loop_name(emission, loop, "_first_");
+    const char *first = emit_first_of(emission, loop);
     emit_lets(emission, loop->high);
     const char *high = emit_index(emission->emitter, loop->high).text;
+    if (loop->step == 1 && emit_begins_at_number(emission, loop) && loop->low->integer == 0)
+        return high;
     return count_of(emission,
                     loop->step > 0 ? arena_format(arena, "(%s) - %s", high, first)
                                    : arena_format(arena, "%s - (%s)", first, high),
@@ -173,6 +188,39 @@ bool emit_begins(const struct vector_emission *emission, const struct ir_stmt *l
     return true;
 }
 
+/* What lies between one index of the axis and the next, times `factor`. */
+static const char *spacing_of(struct vector_emission *emission, const struct ir_buffer *buffer, int axis,
+                              int64_t factor)
+{
+    struct emitter *emitter = emission->emitter;
+    const char *text = arena_format(&emitter->arena, "%lldLL", (long long)factor);
+    if (!buffer->contiguous)
+        return arena_format(&emitter->arena, "%s * %s_stride%d_", text, emitter->buffers[buffer->index],
+                            axis);
+    for (axis++; axis < buffer->rank; axis++)
+        text = arena_format(&emitter->arena, "%s * %s", text,
+                            emit_operand(emitter, emit_extent(emitter, buffer, axis), EMIT_UNARY));
+    return text;
+}
+
+const char *emit_distance(struct vector_emission *emission, const struct ir_access *access,
+                          const struct ir_stmt *loop, int unit)
+{
+    enum { FAR = 1 << 30 };
+    const char *text = NULL;
+    for (int axis = 0; axis < access->buffer->rank; axis++) {
+        int64_t step;
+        if (!pass_step_of(access->indices[axis], loop->symbol, &step) || step <= -FAR || step >= FAR ||
+            loop->step <= -FAR || loop->step >= FAR)
+            return NULL;
+        if (!step)
+            continue;
+        const char *term = spacing_of(emission, access->buffer, axis, step * loop->step * unit);
+        text = text ? arena_format(&emission->emitter->arena, "%s + %s", text, term) : term;
+    }
+    return text ? text : "0";
+}
+
 /* From the address of the first iteration, which the slot holds in between, to that of the second. Where
  * straight code finds out where the loop begins, C has steps of accesses alone that do not mention its
  * variable. */
@@ -183,6 +231,11 @@ static void emit_step(struct vector_emission *emission, int slot, const struct v
     const struct ir_stmt *loop = argument->loop ? argument->loop : lanes_of(emission);
     if (emission->loop->band && argument->loop && !emit_begins(emission, loop)) {
         emit_line(emitter, "%s = 0;", emit_slot(emission, slot, "i"));
+        return;
+    }
+    const char *distance = emit_distance(emission, access, loop, 1);
+    if (distance) {
+        emit_line(emitter, "%s = %s;", emit_slot(emission, slot, "i"), distance);
         return;
     }
     emit_address(emission, slot, access);
@@ -208,11 +261,16 @@ static void emit_stride(struct vector_emission *emission, int slot, const struct
     struct vector_emission inner = *emission;
     bool in_band = emission->loop->band != NULL;
     int address = in_band ? slot : emission->loop->streams.items[argument->stream].slot;
+    const struct ir_stmt *loop = in_band ? argument->loop : emission->loop->nest->loops[argument->level];
+    const char *distance = emit_distance(emission, access, loop, dtype_table[access->buffer->dtype].size);
+    if (distance) {
+        emit_line(emitter, "%s = %s;", emit_slot(emission, slot, "i"), distance);
+        return;
+    }
     if (in_band)
         emit_address(emission, address, access);
     emit_line(emitter, "{");
     emitter->indent++;
-    const struct ir_stmt *loop = in_band ? argument->loop : emission->loop->nest->loops[argument->level];
     emit_line(emitter, "const long long %s = %s + %lld;", emit_loop_name(emission, loop, ""),
               in_band ? first_of_loop(emission, loop) : emission->firsts[argument->level],
               (long long)loop->step);
@@ -264,17 +322,10 @@ void emit_ahead(struct vector_emission *emission, int slot, const struct vector_
 /* From one index of the axis to the next: elements, of a pitch bytes. */
 static void emit_spacing(struct vector_emission *emission, int slot, const struct vector_argument *argument)
 {
-    struct emitter *emitter = emission->emitter;
     const struct ir_buffer *buffer = access_of(emission, argument)->buffer;
     int unit = argument->kind == VECTOR_ARGUMENT_PITCH ? dtype_table[buffer->dtype].size : 1;
-    const char *text = arena_format(&emitter->arena, "%dLL", unit);
-    if (!buffer->contiguous)
-        text = arena_format(&emitter->arena, "%s * %s_stride%d_", text, emitter->buffers[buffer->index],
-                            argument->level);
-    for (int axis = argument->level + 1; buffer->contiguous && axis < buffer->rank; axis++)
-        text = arena_format(&emitter->arena, "%s * %s", text,
-                            emit_operand(emitter, emit_extent(emitter, buffer, axis), EMIT_UNARY));
-    emit_line(emitter, "%s = %s;", emit_slot(emission, slot, "i"), text);
+    emit_line(emission->emitter, "%s = %s;", emit_slot(emission, slot, "i"),
+              spacing_of(emission, buffer, argument->level, unit));
 }
 
 static void emit_alignment(struct vector_emission *emission, int slot, const struct vector_argument *argument)
@@ -588,7 +639,6 @@ static void emit_block_of(struct vector_emission *emission, int number, const ch
     emitter->indent++;
     emit_line(emitter, "union akg_slot %s[%d];", emission->slots, emission->loop->arguments.count);
     emit_line(emitter, "const long long %s = %s;", emission->variable, emission->first);
-    emit_line(emitter, "(void)%s;", emission->variable);
     if (emitter->loop_count < JIT_TRAP_LOOPS)
         emitter->loops[emitter->loop_count] = emission->stmt->symbol;
     emitter->loop_count++;

@@ -29,6 +29,14 @@ void emit_vector_call(struct vector_emission *emission, int number, const char *
 /* A member of a slot; the name of a loop's variable with something behind it. */
 const char *emit_slot(struct vector_emission *emission, int slot, const char *member);
 const char *emit_loop_name(struct vector_emission *emission, const struct ir_stmt *loop, const char *suffix);
+/* Whether a loop inside begins at a number; the first value of the variable of a loop: that number, or the
+ * name of what holds it. */
+bool emit_begins_at_number(const struct vector_emission *emission, const struct ir_stmt *loop);
+const char *emit_first_of(struct vector_emission *emission, const struct ir_stmt *loop);
+/* How far the access goes with each iteration of the loop, those inside it beginning where they did, in
+ * elements times `unit`; NULL: that hangs on more than extents. */
+const char *emit_distance(struct vector_emission *emission, const struct ir_access *access,
+                          const struct ir_stmt *loop, int unit);
 /* "x[i]" with what its indices use declared before; that alone. */
 const char *emit_element(struct vector_emission *emission, const struct ir_access *access);
 void emit_lets(struct vector_emission *emission, const struct ir_expr *expr);

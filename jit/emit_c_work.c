@@ -219,6 +219,8 @@ static const char *iterations_of(struct work *work, const struct ir_stmt *loop, 
         return tile;
     if (!low || !high)
         return arena_format(arena, "%d.0", SHORT_LOOP);
+    if (loop->step == 1 && loop->low->kind == IR_INTEGER && loop->low->integer == 0)
+        return high;
     return loop->step == 1 ? arena_format(arena, "(%s - %s)", high, low)
                            : arena_format(arena, "(%s - %s) / %lld.0", high, low, (long long)loop->step);
 }

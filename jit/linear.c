@@ -251,9 +251,10 @@ void linear_of_atom(const struct linear_space *space, int atom, struct linear *o
 
 bool linear_add(struct linear *out, const struct linear *a, int64_t factor, const struct linear *b)
 {
-    struct linear sum = {0};
+    struct linear sum; /* of which few terms mean anything: they alone are written and copied */
     int i = 0, j = 0;
 
+    sum.count = 0;
     if (__builtin_mul_overflow(b->constant, factor, &sum.constant) ||
         __builtin_add_overflow(sum.constant, a->constant, &sum.constant))
         return false;
@@ -278,7 +279,9 @@ bool linear_add(struct linear *out, const struct linear *a, int64_t factor, cons
             return false;
         sum.terms[sum.count++] = term;
     }
-    *out = sum;
+    out->count = sum.count;
+    out->constant = sum.constant;
+    memcpy(out->terms, sum.terms, (size_t)sum.count * sizeof *sum.terms);
     return true;
 }
 

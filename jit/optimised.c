@@ -91,9 +91,7 @@ static void complain(struct optimised *optimised, int compiler, enum message mes
 /* What the object calls, in the order that it expects; memory_free. */
 static const void **make_table(const struct vector_plan *plan)
 {
-    int count = 0;
-    while (scalar_library[count].name)
-        count++;
+    int count = scalar_library_count();
     const void **table = memory_allocate((size_t)(count + plan->loops.count + 1) * sizeof *table);
     for (int k = 0; table && k < count; k++)
         table[k] = scalar_library[k].address;

@@ -9,6 +9,7 @@
 #include "emit_c.h"
 #include "pass.h"
 #include "scalar.h"
+#include "scalar_library.h"
 #include "code_names.h"
 #include "vector_plan.h"
 
@@ -185,6 +186,7 @@ bool pipeline_optimise(struct ir_kernel *kernel, const struct passes_options *wa
 struct pipeline_source {
     struct vector_plan plan;
     struct backend_symbol *symbols;
+    bool *calls; /* by row of scalar_library */
     struct text text;
 };
 
@@ -192,6 +194,7 @@ static void pipeline_source_free(struct pipeline_source *source)
 {
     vector_plan_free(&source->plan);
     memory_free(source->symbols);
+    memory_free(source->calls);
     text_free(&source->text);
 }
 
@@ -202,9 +205,9 @@ static akg_status pipeline_emit(struct pipeline_source *source, struct ir_kernel
     const struct vector_plan *plan = &source->plan;
     struct emit_c_options options = {.entry = PIPELINE_ENTRY,
                                      .trust_indices = vectors->trust_indices,
-                                     .plan = plan,
                                      .compact = true,
-                                     .defers = defers};
+                                     .defers = defers,
+                                     .plan = plan};
     struct text complaint;
     akg_status status = AKG_OK;
 
@@ -213,7 +216,8 @@ static akg_status pipeline_emit(struct pipeline_source *source, struct ir_kernel
     if (!vector_plan_make(&source->plan, kernel, vectors, defers))
         return AKG_ERROR_MEMORY;
     source->symbols = memory_zeroed((size_t)plan->loops.count + 1, sizeof *source->symbols);
-    if (!source->symbols)
+    options.calls = source->calls = memory_zeroed((size_t)scalar_library_count() + 1, sizeof *source->calls);
+    if (!source->symbols || !source->calls)
         return AKG_ERROR_MEMORY;
     for (int k = 0; k < plan->loops.count; k++)
         source->symbols[k] = (struct backend_symbol){vector_loop_name(plan, k), plan->loops.items[k]->code};
@@ -249,11 +253,12 @@ static akg_status pipeline_translate(const struct pipeline_source *source, const
     akg_status status;
 
     if (!cache || !cache->directory)
-        return backend_tcc_compile(source->text.data, PIPELINE_ENTRY, source->symbols, code, diagnostics);
+        return backend_tcc_compile_image(source->text.data, PIPELINE_ENTRY, source->symbols, source->calls,
+                                         code, NULL, diagnostics);
     if (pipeline_find(cache, key, source, code))
         return AKG_OK;
-    status = backend_tcc_compile_image(source->text.data, PIPELINE_ENTRY, source->symbols, code, &image,
-                                       diagnostics);
+    status = backend_tcc_compile_image(source->text.data, PIPELINE_ENTRY, source->symbols, source->calls,
+                                       code, &image, diagnostics);
     if (status == AKG_OK && image.bytes)
         disk_cache_publish(cache, key, image.bytes, image.size);
     memory_free(image.bytes);

@@ -280,6 +280,23 @@ double akg_log2_rest(double a)
     return (double)(log2l(a) - log2(a));
 }
 
+/* ---- memory -------------------------------------------------------------------- */
+
+/* That of the next row but one, or of a later one, where that is not a page away, or of the next, where rows
+ * are longer than two pages: what is fetched during a row must be there before it is needed, and not be gone;
+ * 0: the tensor is small, or its rows are so large that it would be. */
+long long akg_ahead(long long apart, long long bytes)
+{
+    if (bytes < 4194304 || apart == 0 || apart > 131072 || apart < -131072)
+        return 0;
+    if (apart > 8192 || apart < -8192)
+        return apart;
+    do
+        apart *= 2;
+    while (apart < 4096 && apart > -4096);
+    return apart;
+}
+
 /* ---- tables ------------------------------------------------------------------ */
 
 #define PROTOTYPE_f1(real, name) #real " " #name "(" #real " a);"
@@ -304,6 +321,11 @@ const struct scalar_library_row scalar_library[] = {
     SCALAR_LIBRARY_HELPERS(X)
 #undef X
     {NULL, NULL, NULL}};
+
+int scalar_library_count(void)
+{
+    return (int)(sizeof scalar_library / sizeof *scalar_library) - 1;
+}
 
 const union scalar_function32 scalar_functions32[OPERATION_COUNT] = {
 #define ENTRY_none(id, function)

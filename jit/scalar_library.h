@@ -51,6 +51,9 @@
  * true quotient truncated: 1, -1 or 0 popcount  of all 64 bits: mask a narrower operand to its width first
  *
  * log2_rest is what the true logarithm is above log2(a), to 11 bits at least; nan where that is no number.
+ *
+ * ahead     how many bytes ahead of them the rows of a tensor of so many bytes, which lie `apart`, are
+ * fetched
  */
 #define SCALAR_LIBRARY_HELPERS(X)                                                                            \
     X(float, akg_half_to_float, (unsigned int bits))                                                         \
@@ -84,7 +87,8 @@
     X(long long, akg_pow_int64, (long long base, long long exponent))                                        \
     X(unsigned long long, akg_pow_uint64, (unsigned long long base, unsigned long long exponent))            \
     X(int, akg_popcount, (unsigned long long bits))                                                          \
-    X(double, akg_log2_rest, (double a))
+    X(double, akg_log2_rest, (double a))                                                                     \
+    X(long long, akg_ahead, (long long apart, long long bytes))
 
 /* The akg_ ones that operations.def names; the others there are libm's. */
 float akg_floordivf(float a, float b);
@@ -122,6 +126,8 @@ struct scalar_library_row {
 
 /* Ends with a row whose name is NULL. */
 extern const struct scalar_library_row scalar_library[];
+/* The rows before that one. */
+int scalar_library_count(void);
 
 /* C text that defines, as static functions, those that are not libm's, but for conversions to and from
  * float16: the very ones that this library computes with, for a compiler that can put them in line. */

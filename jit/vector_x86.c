@@ -785,17 +785,18 @@ bool vector_x86(struct arena *arena, const struct vector_loop *loop, const struc
 
 size_t vector_x86_encode(struct x86_code *code, const struct vector_listing *listing)
 {
-    int first = code->labels.count, start = code->bytes.count;
+    int first = code->labels.count, start = code->bytes.count, last = 0;
     for (int k = 0; k < listing->items.count; k++)
-        while (first + listing->items.items[k].label >= code->labels.count)
-            x86_new_label(code);
+        last = listing->items.items[k].label > last ? listing->items.items[k].label : last;
+    while (first + last >= code->labels.count)
+        x86_new_label(code);
+    code->first_label = first;
     for (int k = 0; k < listing->items.count; k++) {
-        struct x86_instruction instruction = listing->items.items[k];
-        instruction.label += first;
-        if (instruction.form == X86_NO_FORM)
-            x86_place_label(code, instruction.label);
+        const struct x86_instruction *instruction = &listing->items.items[k];
+        if (instruction->form == X86_NO_FORM)
+            x86_place_label(code, first + instruction->label);
         else
-            x86_encode(code, &instruction);
+            x86_encode(code, instruction);
     }
     size_t size = (size_t)(code->bytes.count - start);
     for (int k = 0; k < listing->data.count; k++) {

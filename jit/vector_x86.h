@@ -34,6 +34,12 @@ struct machine_register {
     int last;   /* where it is last used in the section */
 };
 
+/* The registers of a kind, while a section is given them. */
+struct machine_file {
+    unsigned taken;          /* those with a value, as bits */
+    int in[MACHINE_VECTORS]; /* its virtual register */
+};
+
 enum machine_kind {
     MACHINE_INSTRUCTION,
     MACHINE_CALL,  /* of a function of vectors */
@@ -177,9 +183,9 @@ struct machine {
     LIST(int) parts; /* of a band: where the instructions of each begin */
     int end;         /* in rows: the label behind the last one */
     int ahead;       /* elements from the index to the vector that the section is of */
-    int vector_in[MACHINE_VECTORS], mask_in[MACHINE_MASKS]; /* the virtual register in each; -1 */
-    LIST(struct machine_change *) changes;                  /* scatters that wait for others */
-    struct machine_shared *shared;                          /* NULL: there is nothing of that kind */
+    struct machine_file vector_file, mask_file;
+    LIST(struct machine_change *) changes; /* scatters that wait for others */
+    struct machine_shared *shared;         /* NULL: there is nothing of that kind */
     int *before; /* by accumulator that is scanned: what it was before each lane of the vector */
     struct machine_realigned *realigned; /* loads out of whole lines of memory; NULL: there are none */
     bool is_long;                        /* what is being built is the main loop for many iterations */

@@ -12,64 +12,67 @@
 
 /* ---- operands ------------------------------------------------------------------------- */
 
-enum { OPERANDS = 6 };
+/* The fields that may hold virtual registers: other numbers in them are small, whatever they mean. */
+enum { FIELD_REG, FIELD_VVVV, FIELD_RM, FIELD_FOURTH, FIELD_MASK, FIELD_INDEX, FIELDS, NO_FIELD = FIELDS };
 
-/* A field that holds a virtual register: the others' numbers are small, whatever they mean. */
-struct operand {
-    int number;
-    int place; /* in bytes, in the instruction */
+static const unsigned char field_places[FIELDS] = {
+    [FIELD_REG] = offsetof(struct x86_instruction, reg),
+    [FIELD_VVVV] = offsetof(struct x86_instruction, vvvv),
+    [FIELD_RM] = offsetof(struct x86_instruction, rm),
+    [FIELD_FOURTH] = offsetof(struct x86_instruction, fourth),
+    [FIELD_MASK] = offsetof(struct x86_instruction, mask),
+    [FIELD_INDEX] = offsetof(struct x86_instruction, memory.index),
 };
 
-#define NOTE_OPERAND(field, is_one)                                                                          \
-    operands[count] = (struct operand){instruction->field, offsetof(struct x86_instruction, field)};         \
-    count += instruction->field >= MACHINE_VIRTUAL && (is_one)
-
-static inline int operands_of(const struct x86_instruction *instruction, struct operand operands[OPERANDS])
+static inline int *field_at(struct x86_instruction *instruction, int field)
 {
-    int count = 0;
-    NOTE_OPERAND(reg, true);
-    NOTE_OPERAND(vvvv, true);
-    NOTE_OPERAND(rm, !instruction->has_memory);
-    NOTE_OPERAND(fourth, true);
-    NOTE_OPERAND(memory.index, true);
-    NOTE_OPERAND(mask, true);
-    return count;
+    return (int *)(void *)((char *)instruction + field_places[field]);
 }
 
-/* Where the field is that the instruction writes, or -1. `is_read`: what is written is read before. */
-static int target_of(const struct x86_instruction *instruction, bool *is_read)
+static inline int number_at(const struct x86_instruction *instruction, int field)
 {
-    *is_read = false;
+    return *(const int *)(const void *)((const char *)instruction + field_places[field]);
+}
+
+/* The fields with virtual registers, as bits: whoever goes through them takes the lowest and drops it. */
+static inline unsigned operands_of(const struct x86_instruction *instruction)
+{
+    return (unsigned)(instruction->reg >= MACHINE_VIRTUAL) << FIELD_REG |
+           (unsigned)(instruction->vvvv >= MACHINE_VIRTUAL) << FIELD_VVVV |
+           (unsigned)((instruction->rm >= MACHINE_VIRTUAL) & !instruction->has_memory) << FIELD_RM |
+           (unsigned)(instruction->fourth >= MACHINE_VIRTUAL) << FIELD_FOURTH |
+           (unsigned)(instruction->mask >= MACHINE_VIRTUAL) << FIELD_MASK |
+           (unsigned)(instruction->memory.index >= MACHINE_VIRTUAL) << FIELD_INDEX;
+}
+
+/* The field with the virtual register that the instruction writes, or NO_FIELD. */
+static inline int target_of(const struct x86_instruction *instruction, unsigned operands)
+{
+    static const unsigned char fields[] = {[X86_WRITES_REG] = FIELD_REG,
+                                           [X86_WRITES_VVVV] = FIELD_VVVV,
+                                           [X86_WRITES_RM] = FIELD_RM,
+                                           [X86_WRITES_NOTHING] = NO_FIELD};
     if (x86_is_general(instruction->form))
-        return -1;
+        return NO_FIELD;
+    int field = fields[x86_rows[instruction->form].writes];
+    return operands >> field & 1 ? field : NO_FIELD;
+}
+
+/* Whether what such an instruction writes is read before, as lanes that a mask leaves as they are. */
+static inline bool reads_target(const struct x86_instruction *instruction)
+{
     const struct x86_row *row = &x86_rows[instruction->form];
-    bool merges = instruction->mask && !instruction->zeroing && row->reg != X86_K &&
-                  instruction->form != X86_VBLENDMPS && instruction->form != X86_VBLENDMPD &&
-                  instruction->form != X86_VPBLENDMB && instruction->form != X86_VPBLENDMW;
-    *is_read = row->role == X86_RW || merges;
-    if (row->role == X86_R)
-        return -1;
-    if (row->shape == X86_VMI)
-        return instruction->vvvv >= MACHINE_VIRTUAL ? (int)offsetof(struct x86_instruction, vvvv) : -1;
-    if (row->shape != X86_MR && row->shape != X86_MRI)
-        return instruction->reg >= MACHINE_VIRTUAL ? (int)offsetof(struct x86_instruction, reg) : -1;
-    bool is_register = instruction->rm >= MACHINE_VIRTUAL && !instruction->has_memory;
-    return is_register ? (int)offsetof(struct x86_instruction, rm) : -1;
+    return row->role == X86_RW || (instruction->mask && !instruction->zeroing && row->reg != X86_K &&
+                                   instruction->form != X86_VBLENDMPS && instruction->form != X86_VBLENDMPD &&
+                                   instruction->form != X86_VPBLENDMB && instruction->form != X86_VPBLENDMW);
 }
 
-static int *field_at(struct x86_instruction *instruction, int place)
+static inline unsigned without(unsigned operands, int target)
 {
-    return (int *)(void *)((char *)instruction + place);
+    return operands & ~(1u << target);
 }
 
-/* The register that it writes, or -1. */
-static int written_by(const struct x86_instruction *instruction, bool *is_read)
-{
-    int place = target_of(instruction, is_read);
-    return place < 0 ? -1 : *(const int *)(const void *)((const char *)instruction + place);
-}
-
-static struct machine_register *register_of(struct machine *machine, int number)
+static inline struct machine_register *register_of(struct machine *machine, int number)
 {
     return &machine->registers.items[number - MACHINE_VIRTUAL];
 }
@@ -135,17 +138,19 @@ int machine_pressure(struct machine *machine, const machine_section *section)
             break;
         }
         const struct x86_instruction *instruction = &section->items[k].instruction;
-        bool is_read;
-        struct operand operands[OPERANDS];
-        int count = operands_of(instruction, operands), written = written_by(instruction, &is_read);
-        struct machine_register *target = written >= 0 ? register_of(machine, written) : NULL;
+        unsigned operands = operands_of(instruction);
+        int field = target_of(instruction, operands);
+        struct machine_register *target =
+            field == NO_FIELD ? NULL : register_of(machine, number_at(instruction, field));
         if (target && !target->kept && !target->is_mask && target->at < 0) {
             target->at = 0; /* seen */
             live++;
         }
         most = live > most ? live : most;
-        for (int operand = 0; operand < count; operand++)
-            live -= ends_here(machine, &operands[operand].number, 1, k);
+        for (; operands; operands &= operands - 1) {
+            int number = number_at(instruction, __builtin_ctz(operands));
+            live -= ends_here(machine, &number, 1, k);
+        }
     }
     for (int k = 0; k < machine->registers.count; k++)
         machine->registers.items[k].at = -1;
@@ -213,21 +218,23 @@ static void load_home(struct machine *machine, struct machine_register *entry)
 
 /* ---- what nothing uses ---------------------------------------------------------------------------- */
 
-static void note_operands(const struct machine_item *item, bool *used)
+static void note_operands(const struct x86_instruction *instruction, bool *used)
 {
-    bool is_read;
-    struct operand operands[OPERANDS];
-    int count = operands_of(&item->instruction, operands), target = target_of(&item->instruction, &is_read);
-    for (int k = 0; k < count; k++)
-        if (operands[k].place != target || is_read)
-            used[operands[k].number - MACHINE_VIRTUAL] = true;
+    unsigned operands = operands_of(instruction);
+    int target = target_of(instruction, operands);
+    if (target != NO_FIELD && !reads_target(instruction))
+        operands = without(operands, target);
+    for (; operands; operands &= operands - 1)
+        used[number_at(instruction, __builtin_ctz(operands)) - MACHINE_VIRTUAL] = true;
 }
 
-static bool is_unused(struct machine *machine, const struct machine_item *item, const bool *used)
+static bool is_unused(struct machine *machine, const struct x86_instruction *instruction, const bool *used)
 {
-    bool is_read;
-    int written = item->kind == MACHINE_INSTRUCTION ? written_by(&item->instruction, &is_read) : -1;
-    return written >= 0 && !register_of(machine, written)->kept && !used[written - MACHINE_VIRTUAL];
+    int target = target_of(instruction, operands_of(instruction));
+    if (target == NO_FIELD)
+        return false;
+    int written = number_at(instruction, target);
+    return !used[written - MACHINE_VIRTUAL] && !register_of(machine, written)->kept;
 }
 
 void machine_drop_unused(struct machine *machine, machine_section *section)
@@ -236,10 +243,10 @@ void machine_drop_unused(struct machine *machine, machine_section *section)
     int first = section->count;
     for (int k = section->count - 1; k >= 0; k--) {
         struct machine_item *item = &section->items[k];
-        if (is_unused(machine, item, used))
+        if (item->kind == MACHINE_INSTRUCTION && is_unused(machine, &item->instruction, used))
             continue;
         if (item->kind == MACHINE_INSTRUCTION)
-            note_operands(item, used);
+            note_operands(&item->instruction, used);
         for (int argument = 0; item->kind != MACHINE_INSTRUCTION && argument < item->count; argument++)
             used[item->arguments[argument] - MACHINE_VIRTUAL] = true;
         if (--first != k)
@@ -254,16 +261,23 @@ void machine_drop_unused(struct machine *machine, machine_section *section)
 
 /* ---- registers ------------------------------------------------------------------------------ */
 
-static int *occupants(struct machine *machine, const struct machine_register *entry)
+static inline struct machine_file *file_of(struct machine *machine, const struct machine_register *entry)
 {
-    return entry->is_mask ? machine->mask_in : machine->vector_in;
+    return entry->is_mask ? &machine->mask_file : &machine->vector_file;
 }
 
-static void leave(struct machine *machine, struct machine_register *entry)
+static inline void enter(struct machine_file *file, struct machine_register *entry, int number, int place)
+{
+    file->taken |= 1u << place;
+    file->in[place] = number;
+    entry->at = place;
+}
+
+static inline void leave(struct machine *machine, struct machine_register *entry)
 {
     if (entry->at < 0 || entry->at == entry->pinned)
         return;
-    occupants(machine, entry)[entry->at] = -1;
+    file_of(machine, entry)->taken &= ~(1u << entry->at);
     entry->at = -1;
 }
 
@@ -274,10 +288,8 @@ static int next_use(struct machine *machine, const machine_section *section, int
     for (int k = from; k <= last && k < section->count; k++) {
         const struct machine_item *item = &section->items[k];
         if (item->kind == MACHINE_INSTRUCTION) {
-            struct operand operands[OPERANDS];
-            int count = operands_of(&item->instruction, operands);
-            for (int operand = 0; operand < count; operand++)
-                if (operands[operand].number == number)
+            for (unsigned left = operands_of(&item->instruction); left; left &= left - 1)
+                if (number_at(&item->instruction, __builtin_ctz(left)) == number)
                     return k;
         } else {
             for (int argument = 0; argument < item->count; argument++)
@@ -296,25 +308,24 @@ static bool is_locked(const int *locked, int count, int number)
     return false;
 }
 
-/* Frees the register whose value is needed last. */
-static int evict(struct machine *machine, const machine_section *section, int position, const int *in,
-                 int first, int end, const int *locked, int locked_count)
+/* Frees one of these registers, whose value is needed last. */
+static int evict(struct machine *machine, const machine_section *section, int position,
+                 const struct machine_file *file, unsigned among, const int *locked, int locked_count)
 {
     int best = -1, farthest = -1;
-    for (int k = first; k < end; k++) {
-        if (in[k] < 0 || is_locked(locked, locked_count, in[k]) || register_of(machine, in[k])->pinned >= 0)
+    for (; among; among &= among - 1) {
+        int place = __builtin_ctz(among), number = file->in[place];
+        if (is_locked(locked, locked_count, number) || register_of(machine, number)->pinned >= 0)
             continue;
-        int next = next_use(machine, section, in[k], position);
+        int next = next_use(machine, section, number, position);
         if (next > farthest) {
             farthest = next;
-            best = k;
+            best = place;
         }
     }
-    if (best < 0) {
-        machine_refuse(machine);
-        return first;
-    }
-    struct machine_register *victim = register_of(machine, in[best]);
+    if (best < 0)
+        return -1;
+    struct machine_register *victim = register_of(machine, file->in[best]);
     if (!victim->clean && farthest <= section->count)
         store_home(machine, victim);
     leave(machine, victim);
@@ -326,17 +337,17 @@ static void settle(struct machine *machine, const machine_section *section, int 
                    const int *locked, int locked_count)
 {
     struct machine_register *entry = register_of(machine, number);
-    int *in = occupants(machine, entry);
-    int first = entry->is_mask ? 1 : 0;
-    int end = entry->is_mask ? machine_masks(machine) : machine_vectors(machine);
-    int place = -1;
-    for (int k = first; k < end && place < 0; k++)
-        if (in[k] < 0)
-            place = k;
-    if (place < 0)
-        place = evict(machine, section, position, in, first, end, locked, locked_count);
-    in[place] = number;
-    entry->at = place;
+    struct machine_file *file = file_of(machine, entry);
+    int count = entry->is_mask ? machine_masks(machine) : machine_vectors(machine);
+    unsigned all = (unsigned)(((uint64_t)1 << count) - 1) & ~(unsigned)entry->is_mask; /* k0 is no mask */
+    unsigned free_ones = all & ~file->taken;
+    int place = free_ones ? __builtin_ctz(free_ones)
+                          : evict(machine, section, position, file, all, locked, locked_count);
+    if (place < 0) {
+        machine_refuse(machine);
+        place = __builtin_ctz(all);
+    }
+    enter(file, entry, number, place);
 }
 
 static void bring(struct machine *machine, const machine_section *section, int position, int number,
@@ -350,7 +361,7 @@ static void bring(struct machine *machine, const machine_section *section, int p
         load_home(machine, entry);
 }
 
-static void drop_if_last(struct machine *machine, int number, int position)
+static inline void drop_if_last(struct machine *machine, int number, int position)
 {
     struct machine_register *entry = register_of(machine, number);
     if (!entry->kept && entry->last <= position)
@@ -373,9 +384,8 @@ static bool rename_copy(struct machine *machine, const struct x86_instruction *i
     struct machine_register *to = register_of(machine, instruction->reg);
     if (from->kept || to->kept || from->last > position || from->at < 0 || to->at >= 0)
         return false;
-    to->at = from->at;
+    enter(file_of(machine, to), to, instruction->reg, from->at);
     to->clean = false;
-    occupants(machine, to)[to->at] = instruction->reg;
     from->at = -1;
     return true;
 }
@@ -406,12 +416,14 @@ static bool is_read_at_home(struct machine *machine, const struct x86_instructio
 
 /* Copied once, and then changed where it stands: a copy of what has just been changed waits for that. */
 static void append_placed(struct machine *machine, const struct x86_instruction *instruction,
-                          const struct operand *operands, const int *places, int count)
+                          unsigned operands, const int *places)
 {
     list_push(machine->arena, &machine->body, *instruction);
     struct x86_instruction *last = &machine->body.items[machine->body.count - 1];
-    for (int k = 0; k < count; k++)
-        *field_at(last, operands[k].place) = places[k];
+    for (; operands; operands &= operands - 1) {
+        int field = __builtin_ctz(operands);
+        *field_at(last, field) = places[field];
+    }
     if (!last->line)
         last->line = machine->line;
 }
@@ -420,9 +432,7 @@ static void place_instruction(struct machine *machine, const machine_section *se
 {
     const struct x86_instruction *instruction = &section->items[position].instruction;
     struct x86_instruction from_home;
-    struct operand operands[OPERANDS];
-    int numbers[OPERANDS], places[OPERANDS], count = 0;
-    bool is_read;
+    int numbers[FIELDS], places[FIELDS], count = 0;
     machine->line = instruction->line;
     if (is_copy(instruction) && rename_copy(machine, instruction, position))
         return;
@@ -432,24 +442,29 @@ static void place_instruction(struct machine *machine, const machine_section *se
         from_home.memory = home_of(machine, register_of(machine, instruction->rm));
         instruction = &from_home;
     }
-    int operand_count = operands_of(instruction, operands), target_place = target_of(instruction, &is_read);
-    int target = written_by(instruction, &is_read);
-    for (int k = 0; k < operand_count; k++)
-        if (operands[k].place != target_place || is_read)
-            numbers[count++] = operands[k].number;
+    unsigned operands = operands_of(instruction), read = operands;
+    int field = target_of(instruction, operands);
+    int target = field == NO_FIELD ? -1 : number_at(instruction, field);
+    if (target >= 0 && !reads_target(instruction))
+        read = without(read, field);
+    for (unsigned left = read; left; left &= left - 1)
+        numbers[count++] = number_at(instruction, __builtin_ctz(left));
     for (int k = 0; k < count; k++)
         bring(machine, section, position, numbers[k], numbers, count);
-    for (int k = 0; k < operand_count; k++)
-        places[k] = register_of(machine, operands[k].number)->at;
+    for (unsigned left = read; left; left &= left - 1) {
+        int at = __builtin_ctz(left);
+        places[at] = register_of(machine, number_at(instruction, at))->at;
+    }
     for (int k = 0; k < count; k++)
         if (numbers[k] != target)
             drop_if_last(machine, numbers[k], position);
-    if (target >= 0 && register_of(machine, target)->at < 0)
-        settle(machine, section, position + 1, target, numbers, count);
-    for (int k = 0; k < operand_count; k++)
-        if (operands[k].place == target_place)
-            places[k] = register_of(machine, target)->at;
-    append_placed(machine, instruction, operands, places, operand_count);
+    if (target >= 0) {
+        struct machine_register *entry = register_of(machine, target);
+        if (entry->at < 0)
+            settle(machine, section, position + 1, target, numbers, count);
+        places[field] = entry->at;
+    }
+    append_placed(machine, instruction, operands, places);
     if (target >= 0) {
         written(machine, target);
         drop_if_last(machine, target, position);
@@ -462,12 +477,11 @@ static void place_instruction(struct machine *machine, const machine_section *se
 static void empty_registers(struct machine *machine, const machine_section *section, int position)
 {
     for (int side = 0; side < 2; side++) {
-        int *in = side ? machine->mask_in : machine->vector_in;
-        for (int k = 0; k < (side ? MACHINE_MASKS : MACHINE_VECTORS); k++) {
-            if (in[k] < 0)
-                continue;
-            struct machine_register *entry = register_of(machine, in[k]);
-            if (!entry->clean && next_use(machine, section, in[k], position) <= section->count)
+        const struct machine_file *file = side ? &machine->mask_file : &machine->vector_file;
+        for (unsigned left = file->taken; left; left &= left - 1) {
+            int number = file->in[__builtin_ctz(left)];
+            struct machine_register *entry = register_of(machine, number);
+            if (!entry->clean && next_use(machine, section, number, position) <= section->count)
                 store_home(machine, entry);
             leave(machine, entry);
         }
@@ -500,8 +514,7 @@ static void place_call(struct machine *machine, const machine_section *section, 
         append_load(machine, X86_VMOVUPS_LOAD, entry->bits, k, entry->home);
     }
     append_call(machine, item->function);
-    register_of(machine, item->result)->at = 0;
-    machine->vector_in[0] = item->result;
+    enter(&machine->vector_file, register_of(machine, item->result), item->result, 0);
     written(machine, item->result);
     drop_if_last(machine, item->result, position);
 }
@@ -547,26 +560,23 @@ static void place_rare(struct machine *machine, const machine_section *section, 
 /* ---- the section --------------------------------------------------------------------------------- */
 
 /* Forgets what the last section left there. */
-static void vacate(struct machine *machine, int *in, int count)
+static void vacate(struct machine *machine, struct machine_file *file)
 {
-    for (int k = 0; k < count; k++) {
-        if (in[k] >= MACHINE_VIRTUAL)
-            register_of(machine, in[k])->at = -1;
-        in[k] = -1;
-    }
+    for (; file->taken; file->taken &= file->taken - 1)
+        register_of(machine, file->in[__builtin_ctz(file->taken)])->at = -1;
 }
 
 static void begin(struct machine *machine)
 {
-    vacate(machine, machine->vector_in, MACHINE_VECTORS);
-    vacate(machine, machine->mask_in, MACHINE_MASKS);
+    vacate(machine, &machine->vector_file);
+    vacate(machine, &machine->mask_file);
     for (int k = 0; k < machine->kept.count; k++) {
         int number = machine->kept.items[k].virtual_register;
         struct machine_register *entry = register_of(machine, number);
-        entry->at = entry->pinned;
+        entry->at = -1;
         entry->clean = entry->pinned < 0;
-        if (entry->at >= 0)
-            occupants(machine, entry)[entry->at] = number;
+        if (entry->pinned >= 0)
+            enter(file_of(machine, entry), entry, number, entry->pinned);
     }
 }
 

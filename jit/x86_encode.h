@@ -89,11 +89,15 @@ enum x86_class {
 
 enum x86_role { X86_W, X86_RW, X86_R };
 
+/* Where the register is that an instruction writes. */
+enum x86_writes { X86_WRITES_REG, X86_WRITES_VVVV, X86_WRITES_RM, X86_WRITES_NOTHING };
+
 struct x86_row {
     const char *text;
     unsigned char prefix, map, pp, opcode, digit, wide, shape;
     unsigned char reg, vvvv, rm; /* enum x86_class */
     unsigned char broadcast, role;
+    unsigned char writes; /* enum x86_writes, which the shape and the role say */
 };
 
 struct x86_general_row {
@@ -164,6 +168,7 @@ struct x86_code {
     struct arena *arena;
     LIST(unsigned char) bytes;
     LIST(long) labels; /* where they are; -1: not yet */
+    int first_label;   /* the one that instructions call 0 */
     LIST(struct x86_fixup) fixups;
 };
 

@@ -59,7 +59,7 @@ static bool compile_and_move(struct jit_pair *pair, const struct backend_symbol 
 {
     struct backend_code first = {.entry = NULL};
     struct code_image image;
-    bool good = backend_tcc_compile_image(pair->text.data, "akg_kernel", symbols, &first, &image,
+    bool good = backend_tcc_compile_image(pair->text.data, "akg_kernel", symbols, NULL, &first, &image,
                                           pair->diagnostics) == AKG_OK &&
                 image.bytes && backend_tcc_load(image.bytes, image.size, symbols, &pair->code);
     memory_free(image.bytes);
