@@ -12,6 +12,63 @@
 
 enum { RECORDS = 50000 /* dependences of one kernel */, CALLS = 64 /* kept of them */, USUAL = 3 };
 
+/* ---- what is plain ---------------------------------------------------------- */
+
+/* Whether the value is the same wherever the loops outside of `level` are in the same iteration. */
+static bool is_settled(const struct dependence_place *place, const struct linear_monomial *monomial,
+                       int level)
+{
+    for (int k = 0; k < monomial->degree; k++) {
+        int atom = monomial->atoms[k], depth = 0;
+        while (depth < level && place->scopes[depth].atom != atom)
+            depth++;
+        if (atom >= place->scopes[0].first_atom && depth == level)
+            return false;
+    }
+    return true;
+}
+
+/* Whether the form says in which iteration the loop of the level is, once those outside of it are settled. */
+static bool tells_iteration(const struct linear_space *space, const struct dependence_place *place,
+                            const struct linear *form, int level)
+{
+    int atom = place->scopes[level].atom;
+    bool found = false;
+
+    for (int k = 0; k < form->count; k++) {
+        const struct linear_monomial *monomial = &space->monomials.items[form->terms[k].monomial];
+        if (monomial->degree == 1 && monomial->atoms[0] == atom)
+            found = true;
+        else if (!is_settled(place, monomial, level))
+            return false;
+    }
+    return found;
+}
+
+/* Whether two accesses with the loops outside of `level` in the same iteration reach the same element only
+ * where that of the level is, too: an index of both, which is the same expression, says so. */
+static bool is_pinned(const struct dependence_builder *builder, const struct dependence_use *a,
+                      const struct dependence_use *b, int level)
+{
+    const struct linear_space *space = &builder->context->space;
+    int rank = builder->result->accesses.items[a->number].access->buffer->rank;
+
+    for (int axis = 0; axis < rank; axis++)
+        if (linear_equal(&a->indices[axis], &b->indices[axis]) &&
+            tells_iteration(space, a->place, &a->indices[axis], level))
+            return true;
+    return false;
+}
+
+/* Whether the access reaches an element in one iteration of the loops alone. */
+static bool is_alone(const struct dependence_builder *builder, const struct dependence_use *use, int depth)
+{
+    for (int level = 0; level < depth; level++)
+        if (!is_pinned(builder, use, use, level))
+            return false;
+    return true;
+}
+
 /* ---- directions ---------------------------------------------------------- */
 
 /* Iterations from the first access to the second; false in a while loop. */
@@ -99,6 +156,8 @@ static void explore_direction(struct dependence_pair *pair, int level, bool equa
     bool still_equal = equal && direction == DEPENDENCE_EQUAL;
 
     if (still_equal && level + 1 >= pair->exclusive)
+        return;
+    if (equal && !still_equal && is_pinned(pair->builder, pair->a, pair->b, level))
         return;
     add_directions(pair, level, direction);
     if (still_equal)
@@ -338,7 +397,7 @@ bool dependence_test_pair(struct dependence_builder *builder, struct dependence_
     struct dependence_pair *pair = builder->pair;
     int depth = common_loops(a->place, b->place);
 
-    if (!depth)
+    if (!depth || (a == b && is_alone(builder, a, depth)))
         return true;
     if (builder->result->items.count >= RECORDS)
         return false;

@@ -8,6 +8,7 @@
 #include "scalar_library.h"
 #include "vector_plan.h"
 
+#include <pthread.h>
 #include <string.h>
 
 static const struct {
@@ -120,66 +121,7 @@ static const char structs[] =
     "};\n\n";
 _Static_assert(JIT_TRAP_LOOPS == 16, "the struct in the text above says so too");
 
-/* What vector loops are handed. */
-static bool declare_slots(struct emitter *emitter, struct text *out)
-{
-    const struct vector_plan *plan = emitter->options->plan;
-    if (!plan || !plan->loops.count)
-        return false;
-    text_string(out, "union akg_slot {\n"
-                     "    long long i;\n"
-                     "    double d;\n"
-                     "    float f;\n"
-                     "    const void *p;\n"
-                     "};\n");
-    return true;
-}
-
-static void declare_vectors(struct emitter *emitter, struct text *out)
-{
-    for (int k = 0; emitter->options->plan && k < emitter->options->plan->loops.count; k++)
-        text_format(out, "void akg_vector_%d(union akg_slot *slots);\n", k);
-}
-
-void emit_prelude(struct emitter *emitter, struct text *out)
-{
-    bool any;
-
-    if (emit_count_word(emitter, emit_snippet(EMIT_TRAP)) ||
-        emit_count_word(emitter, emit_snippet(EMIT_TRAP_INDEX)))
-        text_string(out, trap);
-    text_string(out, structs);
-    any = declare_slots(emitter, out);
-    if (emitter->options->hosted) {
-        emit_hosted_library(out, emitter->options->plan);
-        emit_snippets(emitter, out);
-        return;
-    }
-    declare_vectors(emitter, out);
-    for (int row = 0; scalar_library[row].name; row++)
-        if (emit_count_word(emitter, scalar_library[row].name)) {
-            text_format(out, "%s\n", scalar_library[row].prototype);
-            any = true;
-            if (emitter->options->calls)
-                emitter->options->calls[row] = true;
-        }
-    any |= emit_snippets(emitter, out);
-    if (any)
-        text_char(out, '\n');
-}
-
-bool emit_snippets(struct emitter *emitter, struct text *out)
-{
-    bool any = false;
-    for (int k = 0; k < EMIT_SNIPPET_COUNT; k++)
-        if (emit_count_word(emitter, snippets[k].name)) {
-            text_format(out, "%s%s", emitter->dialect->function, snippets[k].text);
-            any = true;
-        }
-    return any;
-}
-
-/* ---- words ------------------------------------------------------------------ */
+/* ---- words that mean something ------------------------------------------------- */
 
 /* Without branches: what comes next in a text can hardly be foreseen. */
 static bool in_word(char c)
@@ -211,6 +153,149 @@ static struct emit_word *word_place(const struct emit_words *words, const struct
     }
     return &words->items[at];
 }
+
+/* Keywords of C (of later standards too), of GNU C and of libtcc, macros that compilers predefine, and what
+ * the emitted text itself uses. The names of scalar_library count as well. */
+static const char *const reserved[] = {
+    "alignas", "alignof",      "asm",      "auto",     "bool",          "break",
+    "case",    "char",         "const",    "continue", "constexpr",     "default",
+    "do",      "double",       "else",     "enum",     "extern",        "false",
+    "float",   "for",          "frame",    "goto",     "i386",          "if",
+    "inline",  "int",          "linux",    "long",     "main",          "memcpy",
+    "memmove", "memset",       "nullptr",  "register", "restrict",      "return",
+    "short",   "signed",       "sizeof",   "static",   "static_assert", "struct",
+    "switch",  "thread_local", "true",     "typedef",  "typeof",        "typeof_unqual",
+    "union",   "unix",         "unsigned", "void",     "volatile",      "while"};
+
+/* Of find_reserved: the row of scalar_library, or one of these. */
+enum { RESERVED = -1, NOT_RESERVED = -2 };
+
+/* Both, where they are found by their hash. */
+static struct {
+    pthread_once_t once;
+    struct {
+        struct emit_word word;
+        int row;
+    } places[512];
+} known = {.once = PTHREAD_ONCE_INIT};
+
+enum { PLACES = sizeof known.places / sizeof *known.places };
+
+static int place_of(const struct emit_word *word)
+{
+    unsigned at = word->hash % PLACES;
+
+    for (; known.places[at].word.text; at = (at + 1) % PLACES) {
+        const struct emit_word *other = &known.places[at].word;
+        if (other->hash == word->hash && other->length == word->length &&
+            memcmp(other->text, word->text, (size_t)word->length) == 0)
+            break;
+    }
+    return (int)at;
+}
+
+static void know(const char *name, int row)
+{
+    struct emit_word word = word_at(name);
+    int place = place_of(&word);
+
+    known.places[place].word = word;
+    known.places[place].row = row;
+}
+
+/* A quarter of the places are free at least, for names to be looked for in. */
+static void know_all(void)
+{
+    int left = PLACES * 3 / 4;
+
+    for (size_t k = 0; k < sizeof reserved / sizeof *reserved && left; k++, left--)
+        know(reserved[k], RESERVED);
+    for (int row = 0; scalar_library[row].name && left; row++, left--)
+        know(scalar_library[row].name, row);
+}
+
+static int find_reserved(const struct emit_word *word)
+{
+    pthread_once(&known.once, know_all);
+    int place = place_of(word);
+
+    return known.places[place].word.text ? known.places[place].row : NOT_RESERVED;
+}
+
+/* What vector loops are handed. */
+static bool declare_slots(struct emitter *emitter, struct text *out)
+{
+    const struct vector_plan *plan = emitter->options->plan;
+    if (!plan || !plan->loops.count)
+        return false;
+    text_string(out, "union akg_slot {\n"
+                     "    long long i;\n"
+                     "    double d;\n"
+                     "    float f;\n"
+                     "    const void *p;\n"
+                     "};\n");
+    return true;
+}
+
+static void declare_vectors(struct emitter *emitter, struct text *out)
+{
+    for (int k = 0; emitter->options->plan && k < emitter->options->plan->loops.count; k++)
+        text_format(out, "void akg_vector_%d(union akg_slot *slots);\n", k);
+}
+
+/* The functions of scalar_library whose names were noted. */
+static bool declare_library(struct emitter *emitter, struct text *out)
+{
+    bool *calls = emitter->options->calls, any = false;
+
+    if (!calls)
+        calls = arena_array(&emitter->arena, bool, scalar_library_count());
+    for (int k = 0; k < emitter->words.capacity; k++) {
+        int row = emitter->words.items[k].text ? find_reserved(&emitter->words.items[k]) : NOT_RESERVED;
+        if (row >= 0)
+            calls[row] = true;
+    }
+    for (int row = 0; scalar_library[row].name; row++) {
+        any |= calls[row];
+        if (calls[row])
+            text_format(out, "%s\n", scalar_library[row].prototype);
+    }
+    return any;
+}
+
+void emit_prelude(struct emitter *emitter, struct text *out)
+{
+    bool any;
+
+    if (emit_count_word(emitter, emit_snippet(EMIT_TRAP)) ||
+        emit_count_word(emitter, emit_snippet(EMIT_TRAP_INDEX)))
+        text_string(out, trap);
+    text_string(out, structs);
+    any = declare_slots(emitter, out);
+    if (emitter->options->hosted) {
+        emit_hosted_library(out, emitter->options->plan);
+        emit_snippets(emitter, out);
+        return;
+    }
+    declare_vectors(emitter, out);
+    any |= declare_library(emitter, out);
+    any |= emit_snippets(emitter, out);
+    if (any)
+        text_char(out, '\n');
+}
+
+bool emit_snippets(struct emitter *emitter, struct text *out)
+{
+    bool any = false;
+    for (int k = 0; k < EMIT_SNIPPET_COUNT; k++)
+        if (emit_count_word(emitter, snippets[k].name)) {
+            text_format(out, "%s%s", emitter->dialect->function, snippets[k].text);
+            any = true;
+        }
+    return any;
+}
+
+/* ---- words ------------------------------------------------------------------ */
 
 static void grow_words(struct emitter *emitter)
 {
@@ -285,37 +370,15 @@ int emit_count_word(const struct emitter *emitter, const char *name)
 
 /* ---- names ------------------------------------------------------------------ */
 
-/* Keywords of C (of later standards too), of GNU C and of libtcc, macros that compilers predefine, and what
- * the emitted text itself uses. The names of scalar_library count as well. */
-static const char *const reserved[] = {
-    "alignas", "alignof",      "asm",      "auto",     "bool",          "break",
-    "case",    "char",         "const",    "continue", "constexpr",     "default",
-    "do",      "double",       "else",     "enum",     "extern",        "false",
-    "float",   "for",          "frame",    "goto",     "i386",          "if",
-    "inline",  "int",          "linux",    "long",     "main",          "memcpy",
-    "memmove", "memset",       "nullptr",  "register", "restrict",      "return",
-    "short",   "signed",       "sizeof",   "static",   "static_assert", "struct",
-    "switch",  "thread_local", "true",     "typedef",  "typeof",        "typeof_unqual",
-    "union",   "unix",         "unsigned", "void",     "volatile",      "while"};
-
-static bool is_same(const char *a, const char *b)
-{
-    return a[0] == b[0] && strcmp(a, b) == 0;
-}
-
 bool emit_c_is_reserved(const char *name)
 {
+    struct emit_word word = word_at(name);
+
     if (strncmp(name, "akg_", 4) == 0)
         return true;
     if (name[0] == '_' && (name[1] == '_' || (name[1] >= 'A' && name[1] <= 'Z')))
         return true;
-    for (size_t k = 0; k < sizeof reserved / sizeof *reserved; k++)
-        if (is_same(name, reserved[k]))
-            return true;
-    for (int row = 0; scalar_library[row].name; row++)
-        if (is_same(name, scalar_library[row].name))
-            return true;
-    return false;
+    return name[word.length] == 0 && find_reserved(&word) != NOT_RESERVED;
 }
 
 bool emit_c_is_word(const char *name)

@@ -132,6 +132,14 @@ struct ir_expr *pipeline_evaluate(struct ir_kernel *kernel, const struct ir_expr
                                        : ir_integer(kernel, expr->dtype, value.i);
 }
 
+/* Builds that look for faults of their own verify the kernel after the analyses of every call, and after each
+ * pass. */
+#ifdef AKG_SANITIZED
+#define PIPELINE_VERIFIES true
+#else
+#define PIPELINE_VERIFIES false
+#endif
+
 void pipeline_specialise(struct arena *arena, const struct ast_module *tree,
                          const struct ast_function *function, const struct dsl_argument *arguments,
                          bool general, struct elaborate_result *result, akg_diagnostics *diagnostics)
@@ -150,16 +158,9 @@ void pipeline_specialise(struct arena *arena, const struct ast_module *tree,
     analysis_initialisation(result->kernel, diagnostics);
     if (general) /* it only warns, and for all calls alike */
         analysis_hints(result->kernel, diagnostics);
-    if (!pipeline_verify(result->kernel, "the analyses", diagnostics))
+    if ((general || PIPELINE_VERIFIES) && !pipeline_verify(result->kernel, "the analyses", diagnostics))
         result->kernel = NULL;
 }
-
-/* Builds that look for faults of their own verify the kernel after each pass. */
-#ifdef AKG_SANITIZED
-#define PIPELINE_VERIFIES true
-#else
-#define PIPELINE_VERIFIES false
-#endif
 
 bool pipeline_optimise(struct ir_kernel *kernel, const struct passes_options *wanted,
                        akg_diagnostics *diagnostics)

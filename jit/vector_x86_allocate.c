@@ -126,6 +126,8 @@ enum { GATE = 2 /* registers that a test for rare lanes takes */ };
 int machine_pressure(struct machine *machine, const machine_section *section)
 {
     int live = 0, most = 0;
+    if (!section->count)
+        return 0;
     find_last_uses(machine, section);
     for (int k = 0; k < section->count; k++) {
         if (section->items[k].kind == MACHINE_RARE) {

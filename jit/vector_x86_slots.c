@@ -147,10 +147,14 @@ static void note_registers(struct slots *slots, const struct x86_instruction *in
         return;
     }
     const struct x86_row *row = &x86_rows[instruction->form];
-    note_field(slots, row->reg, instruction->reg);
-    note_field(slots, row->vvvv, instruction->vvvv);
-    note_field(slots, row->rm, rm);
-    slots->vectors &= ~(1u << instruction->fourth);
+    if (row->has_general) {
+        note_field(slots, row->reg, instruction->reg);
+        note_field(slots, row->vvvv, instruction->vvvv);
+        note_field(slots, row->rm, rm);
+        return;
+    }
+    slots->vectors &=
+        ~(1u << instruction->reg | 1u << instruction->vvvv | 1u << rm | 1u << instruction->fourth);
 }
 
 static bool is_jump(enum x86_form form)
@@ -294,12 +298,15 @@ static unsigned free_meanwhile(const struct slots *slots, const struct slot_use 
 /* A scalar that one part hands to the next, or to itself, has a register from the one to the other. */
 static void choose_brief(struct slots *slots)
 {
-    find_loops(slots);
+    bool knows_loops = false;
     for (int k = 0; k < slots->count; k++) {
         struct slot_use *use = &slots->uses[k];
         if (use->reg >= 0 || (use->class != SLOT_SINGLE && use->class != SLOT_DOUBLE) ||
             !use->begins_written || slots->machine->loop->arguments.items[k].kind != VECTOR_ARGUMENT_STATE)
             continue;
+        if (!knows_loops)
+            find_loops(slots);
+        knows_loops = true;
         widen(slots, use);
         unsigned free_ones = spans_parts(slots, use) ? free_meanwhile(slots, use) : 0;
         if (!free_ones)

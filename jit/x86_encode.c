@@ -19,6 +19,8 @@ enum { W0, W1, WE };
      : (shape) == X86_MR || (shape) == X86_MRI ? X86_WRITES_RM                                               \
                                                : X86_WRITES_REG)
 
+#define IS_GENERAL(class) ((class) == X86_D || (class) == X86_G)
+
 const struct x86_row x86_rows[X86_GENERAL_FIRST] = {
 #define VECTOR(id, text, prefix, map, pp, opcode, w, shape, reg, vvvv, rm, broadcast, role)                  \
     [X86_##id] = {text,                                                                                      \
@@ -34,7 +36,8 @@ const struct x86_row x86_rows[X86_GENERAL_FIRST] = {
                   X86_##rm,                                                                                  \
                   broadcast,                                                                                 \
                   X86_##role,                                                                                \
-                  WRITES(X86_##shape, X86_##role)},
+                  WRITES(X86_##shape, X86_##role),                                                           \
+                  IS_GENERAL(X86_##reg) || IS_GENERAL(X86_##vvvv) || IS_GENERAL(X86_##rm)},
 #include "x86_instructions.def"
 };
 

@@ -98,6 +98,7 @@ struct x86_row {
     unsigned char reg, vvvv, rm; /* enum x86_class */
     unsigned char broadcast, role;
     unsigned char writes; /* enum x86_writes, which the shape and the role say */
+    bool has_general;     /* one of its registers is a general one */
 };
 
 struct x86_general_row {
