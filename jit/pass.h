@@ -49,6 +49,8 @@ void pass_trust_expression(struct ir_expr *expr);
 
 /* A break or continue of the loop whose body the block is. */
 bool pass_jumps(struct ir_stmt *block);
+/* Of any loop: also of those inside, which jump elsewhere when they are written out. */
+bool pass_jumps_anywhere(struct ir_stmt *block);
 
 /* Whether it can be computed anywhere its symbols have values: it loads nothing, and divides integers by
  * constants at most. */

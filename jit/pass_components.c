@@ -108,7 +108,7 @@ static bool is_candidate(const struct ir_stmt *loop)
 {
     bool accumulates = false;
     return loop->kind == IR_FOR && !is_few(loop) && has_components(loop, loop->body, &accumulates) &&
-           accumulates && !pass_jumps(loop->body) && !pass_block_may_stop(loop->body);
+           accumulates && !pass_jumps_anywhere(loop->body) && !pass_block_may_stop(loop->body);
 }
 
 /* ---- components outside ----------------------------------------------------------------------------- */
@@ -155,7 +155,7 @@ static bool is_around_sum(struct ir_stmt *loop)
     for (int k = 0; sum && k < count; k++)
         if (!loads_rows(sum, components[k]))
             return false;
-    return sum && count && !pass_jumps(loop) && !pass_block_may_stop(loop);
+    return sum && count && !pass_jumps_anywhere(loop) && !pass_block_may_stop(loop);
 }
 
 static bool is_within(struct ir_stmt *stmt, void *left)

@@ -111,6 +111,17 @@ bool pass_jumps(struct ir_stmt *block)
     return false;
 }
 
+static bool is_no_jump(struct ir_stmt *stmt, void *unused)
+{
+    (void)unused;
+    return stmt->kind != IR_BREAK && stmt->kind != IR_CONTINUE;
+}
+
+bool pass_jumps_anywhere(struct ir_stmt *block)
+{
+    return !ir_block_walk(block, is_no_jump, NULL);
+}
+
 /* `may_load`: not NULL. */
 static bool is_pure(struct ir_expr *expr, void *may_load)
 {

@@ -71,7 +71,7 @@ static bool count_block(struct size *size, const struct ir_stmt *block, int dept
         int64_t count = 1, value = 0;
         bool good = true;
         if (depth > DEEPEST || ++size->statements > STATEMENTS || stmt->kind == IR_WHILE ||
-            stmt->kind == IR_ASSERT)
+            stmt->kind == IR_ASSERT || stmt->kind == IR_BREAK || stmt->kind == IR_CONTINUE)
             return false;
         if (stmt->kind == IR_FOR) {
             count = iterations(stmt, size->longest, &value);
@@ -205,12 +205,6 @@ static bool can_be_written_out(const struct pass *pass, const struct ir_stmt *lo
            count_block(&longer, loop->body, 0) && longer.has_loop && longer.statements <= MOST_STATEMENTS;
 }
 
-static bool jumps(struct ir_stmt *stmt, void *context)
-{
-    (void)context;
-    return stmt->kind != IR_BREAK && stmt->kind != IR_CONTINUE;
-}
-
 /* Whether a loop that would be gone may stop: messages tell its variable. */
 static bool loops_may_stop(struct ir_stmt *block)
 {
@@ -236,7 +230,7 @@ static bool is_candidate(const struct pass *pass, struct ir_stmt *loop)
     return loop->kind == IR_FOR && !is_row(pass, loop) &&
            !vector_copy_suits(pass->arena, loop, &usual_options) &&
            iterations(loop, VECTOR_SHORTEST - 1, &low) < 0 && can_be_written_out(pass, loop) &&
-           ir_block_walk(loop->body, jumps, NULL) && !loops_may_stop(loop->body);
+           !pass_jumps_anywhere(loop->body) && !loops_may_stop(loop->body);
 }
 
 static const struct dependence_loop *parallel(const struct dependences *dependences,
@@ -504,7 +498,7 @@ bool pass_unroll_window(struct pass *pass, struct ir_stmt *loop)
     int64_t low;
 
     if (is_row(pass, loop) || iterations(loop, VECTOR_SHORTEST - 1, &low) >= 0 ||
-        !has_window(loop, MOST_STATEMENTS) || !ir_block_walk(body, jumps, NULL) || loops_may_stop(body))
+        !has_window(loop, MOST_STATEMENTS) || pass_jumps_anywhere(body) || loops_may_stop(body))
         return false;
     const struct dependences *dependences = pass_dependences(pass, loop);
     const struct dependence_loop *row = dependences ? parallel(dependences, loop) : NULL;

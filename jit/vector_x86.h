@@ -292,6 +292,13 @@ int machine_mask_of(struct machine *machine, enum vector_type type, int mask);
 
 /* ---- vector_x86.c ---- */
 
+/* What puts a float or an integer of that width into all lanes of a vector: vbroadcastsd has no form of 128
+ * bits. */
+static inline enum x86_form machine_spread_form(bool wide, int bits)
+{
+    return !wide ? X86_VBROADCASTSS : bits == 128 ? X86_VPBROADCASTQ : X86_VBROADCASTSD;
+}
+
 /* Instructions of the function that are in no section. */
 static inline void machine_emit(struct machine *machine, struct x86_instruction instruction)
 {

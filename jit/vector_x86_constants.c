@@ -28,6 +28,7 @@ static bool is_constant(const struct x86_instruction *instruction)
     switch (instruction->form) {
     case X86_VBROADCASTSS:
     case X86_VBROADCASTSD:
+    case X86_VPBROADCASTQ:
     case X86_VMOVSS_LOAD:
     case X86_VMOVSD_LOAD:
     case X86_VMOVUPS_LOAD:
@@ -142,9 +143,11 @@ static bool is_number_load(const struct x86_instruction *instruction)
     return instruction->form == X86_VMOVSS_LOAD || instruction->form == X86_VMOVSD_LOAD;
 }
 
-static enum x86_form broadcast_of(const struct x86_instruction *load)
+/* Whether it puts what the load is of, in the same register, into all lanes. */
+static bool spreads(const struct x86_instruction *instruction, const struct x86_instruction *load)
 {
-    return load->form == X86_VMOVSS_LOAD ? X86_VBROADCASTSS : X86_VBROADCASTSD;
+    return instruction->form == machine_spread_form(load->form == X86_VMOVSD_LOAD, instruction->bits) &&
+           !instruction->has_memory && !instruction->mask && instruction->rm == load->reg;
 }
 
 /* Whether the instruction needs no more of the register than every lane of it as its first one. */
@@ -152,7 +155,7 @@ static bool takes_number(const struct x86_instruction *instruction, const struct
 {
     enum x86_form store = load->form == X86_VMOVSS_LOAD ? X86_VMOVSS_STORE : X86_VMOVSD_STORE;
     struct x86_instruction other = *instruction;
-    if (instruction->form == broadcast_of(load) && !instruction->has_memory && !instruction->mask)
+    if (spreads(instruction, load))
         return true;
     if (instruction->form == store && instruction->has_memory)
         return true;
@@ -171,9 +174,9 @@ static void spread(struct hoisting *hoisting, struct x86_instruction *load, int 
         if (!takes_number(&items[k], load))
             return;
     for (int k = from; k <= to; k++)
-        if (items[k].form == broadcast_of(load) && !items[k].has_memory && items[k].rm == load->reg)
+        if (spreads(&items[k], load))
             items[k].form = X86_VMOVAPS;
-    load->form = broadcast_of(load);
+    load->form = load->form == X86_VMOVSD_LOAD ? X86_VBROADCASTSD : X86_VBROADCASTSS;
     load->bits = machine_is_avx512(hoisting->machine) ? 512 : 256;
 }
 

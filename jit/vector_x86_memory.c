@@ -251,7 +251,7 @@ int machine_load_one_guarded(struct machine *machine, const struct vector_value 
     struct x86_instruction load = at(memory, wide ? X86_VMASKMOVPD_LOAD : X86_VMASKMOVPS_LOAD, 128, one, 0);
     load.vvvv = guard;
     machine_add(machine, load);
-    return machine_rm(machine, wide ? X86_VBROADCASTSD : X86_VBROADCASTSS, bits, one);
+    return machine_rm(machine, machine_spread_form(wide, bits), bits, one);
 }
 
 /* Into all lanes, of which those that are not in the mask are 0 then. */
@@ -274,7 +274,7 @@ int machine_load_one(struct machine *machine, const struct vector_value *value, 
         return load_one_masked_avx2(machine, value, memory, mask);
     if (size < 4)
         return load_small_one(machine, value, memory, mask);
-    enum x86_form form = vector_type_is_wide(value->type) ? X86_VBROADCASTSD : X86_VBROADCASTSS;
+    enum x86_form form = machine_spread_form(vector_type_is_wide(value->type), bits);
     struct x86_instruction load = at(memory, form, bits, result, mask);
     load.zeroing = mask != 0;
     machine_add(machine, load);

@@ -30,10 +30,9 @@ static void spread(struct machine *machine, int target, enum vector_type type)
                     .form = wide ? X86_VMOVQ_TO : X86_VMOVD_TO, .bits = 128, .reg = one, .rm = X86_RAX});
     if (one == target)
         return;
-    machine_add(machine, (struct x86_instruction){.form = wide ? X86_VBROADCASTSD : X86_VBROADCASTSS,
-                                                  .bits = machine_bits(machine, type),
-                                                  .reg = target,
-                                                  .rm = one});
+    int bits = machine_bits(machine, type);
+    machine_add(machine, (struct x86_instruction){
+                             .form = machine_spread_form(wide, bits), .bits = bits, .reg = target, .rm = one});
 }
 
 /* The element in memory in all lanes. */
@@ -41,11 +40,11 @@ static void spread_memory(struct machine *machine, int target, enum vector_type 
                           struct x86_memory memory, int label)
 {
     bool wide = vector_type_is_wide(type);
-    enum x86_form form = machine->lanes == 1 ? wide ? X86_VMOVSD_LOAD : X86_VMOVSS_LOAD
-                         : wide              ? X86_VBROADCASTSD
-                                             : X86_VBROADCASTSS;
-    machine_add(machine, (struct x86_instruction){.form = form,
-                                                  .bits = machine_bits(machine, type),
+    int bits = machine_bits(machine, type);
+    enum x86_form one = wide ? X86_VMOVSD_LOAD : X86_VMOVSS_LOAD;
+    machine_add(machine, (struct x86_instruction){.form = machine->lanes == 1 ? one
+                                                                              : machine_spread_form(wide, bits),
+                                                  .bits = bits,
                                                   .reg = target,
                                                   .has_memory = true,
                                                   .memory = memory,
