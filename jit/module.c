@@ -118,7 +118,8 @@ static bool module_is_of_ranks(const akg_diagnostic *shown)
 }
 
 /* A graph function whose tensors have ranks that the text does not tell, and no one rank for all will do:
- * only a call can tell what is wrong, if anything is. */
+ * only a call can tell what is wrong, if anything is. So it is, too, where there are other errors with each
+ * rank. */
 static bool module_is_open(const struct akg_kernel *kernel, const akg_diagnostics *trial)
 {
     for (size_t i = 0; i < akg_diagnostics_count(trial); i++)
@@ -142,8 +143,54 @@ static size_t module_count_errors(const akg_diagnostics *trial)
     return errors;
 }
 
-/* How badly a rank fits: its errors, and one more where they are such that there is no kernel. */
-static size_t module_trial(struct akg_kernel *kernel, int rank, bool linked, bool *free)
+enum { MODULE_ERRORS = 16 };
+
+/* The errors that came with every rank that was tried: these are not of ranks. */
+struct module_errors {
+    bool begun, many;
+    int count;
+    struct {
+        const char *code;
+        int line, column;
+    } items[MODULE_ERRORS];
+};
+
+static bool module_has_error(const akg_diagnostics *trial, const char *code, int line, int column)
+{
+    for (size_t i = 0; i < akg_diagnostics_count(trial); i++) {
+        const akg_diagnostic *shown = akg_diagnostics_at(trial, i);
+        if (strcmp(shown->code, code) == 0 && shown->line == line && shown->column == column)
+            return true;
+    }
+    return false;
+}
+
+static void module_keep_errors(struct module_errors *errors, const akg_diagnostics *trial)
+{
+    int kept = 0;
+
+    for (size_t i = 0; i < akg_diagnostics_count(trial) && !errors->begun; i++) {
+        const akg_diagnostic *shown = akg_diagnostics_at(trial, i);
+        if (shown->severity != AKG_SEVERITY_ERROR)
+            continue;
+        errors->many |= errors->count == MODULE_ERRORS;
+        if (errors->many)
+            break;
+        errors->items[errors->count].code = shown->code;
+        errors->items[errors->count].line = shown->line;
+        errors->items[errors->count++].column = shown->column;
+    }
+    errors->begun = true;
+    for (int k = 0; k < errors->count; k++)
+        if (module_has_error(trial, errors->items[k].code, errors->items[k].line, errors->items[k].column))
+            errors->items[kept++] = errors->items[k];
+    errors->count = kept;
+}
+
+/* How badly a rank fits: its errors, and one more where they are such that there is no kernel. `same`, which
+ * may be NULL, keeps of its errors those that came here, too. */
+static size_t module_trial(struct akg_kernel *kernel, int rank, bool linked, bool *free,
+                           struct module_errors *same)
 {
     akg_diagnostics *trial = diagnostics_create("", NULL, 0);
     struct arena *arena = &kernel->module->arena;
@@ -168,6 +215,8 @@ static size_t module_trial(struct akg_kernel *kernel, int rank, bool linked, boo
     errors = module_count_errors(trial);
     errors += errors && !result.kernel;
     kernel->rank_open = errors && module_is_open(kernel, trial);
+    if (same)
+        module_keep_errors(same, trial);
     arena->escape = escape;
     akg_diagnostics_free(trial);
     arena_rewind(arena, mark);
@@ -179,12 +228,13 @@ static size_t module_trial(struct akg_kernel *kernel, int rank, bool linked, boo
 static void module_search_rank(struct akg_kernel *kernel, int *rank, bool *linked)
 {
     static const int order[] = {2, 1, 3, 4};
+    struct module_errors same = {.count = 0};
     size_t fewest = SIZE_MAX;
     bool free, open = false;
 
     for (int round = 0; round < 2 && fewest; round++)
         for (int k = 0; k < (int)(sizeof order / sizeof *order) && fewest; k++) {
-            size_t errors = module_trial(kernel, order[k], round == 0, &free);
+            size_t errors = module_trial(kernel, order[k], round == 0, &free, &same);
             open |= kernel->rank_open;
             if (errors >= fewest)
                 continue;
@@ -192,6 +242,7 @@ static void module_search_rank(struct akg_kernel *kernel, int *rank, bool *linke
             *rank = order[k];
             *linked = round == 0;
         }
+    open |= kernel->function->is_graph && !same.count && !same.many;
     kernel->rank_open = fewest && open;
 }
 
@@ -244,8 +295,8 @@ static void module_check_kernel(struct akg_kernel *kernel, akg_diagnostics *diag
     arguments = module_at_rank(arena, kernel, rank, linked, &free);
     if (free) {
         /* which rank is meant shows in which one fits */
-        bool fits2 = module_trial(kernel, 2, true, &free) == 0;
-        bool fits1 = module_trial(kernel, 1, true, &free) == 0;
+        bool fits2 = module_trial(kernel, 2, true, &free, NULL) == 0;
+        bool fits1 = module_trial(kernel, 1, true, &free, NULL) == 0;
         kernel->rank_free = fits1 && fits2;
         if (!fits1 && !fits2)
             module_search_rank(kernel, &rank, &linked);
@@ -272,8 +323,8 @@ static bool module_guess_holds(struct akg_kernel *kernel)
     bool free = false;
 
     kernel->general = elaborate_general(&kernel->module->arena, kernel->function);
-    return module_trial(kernel, 1, true, &free) == 0 || kernel->rank_open ||
-           module_trial(kernel, 2, true, &free) == 0 || kernel->rank_open;
+    return module_trial(kernel, 1, true, &free, NULL) == 0 || kernel->rank_open ||
+           module_trial(kernel, 2, true, &free, NULL) == 0 || kernel->rank_open;
 }
 
 static void module_check(struct akg_module *module, akg_diagnostics *diagnostics)

@@ -31,8 +31,9 @@ static void spread(struct machine *machine, int target, enum vector_type type)
     if (one == target)
         return;
     int bits = machine_bits(machine, type);
-    machine_add(machine, (struct x86_instruction){
-                             .form = machine_spread_form(wide, bits), .bits = bits, .reg = target, .rm = one});
+    machine_add(machine,
+                (struct x86_instruction){
+                    .form = machine_spread_form(wide, bits), .bits = bits, .reg = target, .rm = one});
 }
 
 /* The element in memory in all lanes. */
@@ -42,13 +43,13 @@ static void spread_memory(struct machine *machine, int target, enum vector_type 
     bool wide = vector_type_is_wide(type);
     int bits = machine_bits(machine, type);
     enum x86_form one = wide ? X86_VMOVSD_LOAD : X86_VMOVSS_LOAD;
-    machine_add(machine, (struct x86_instruction){.form = machine->lanes == 1 ? one
-                                                                              : machine_spread_form(wide, bits),
-                                                  .bits = bits,
-                                                  .reg = target,
-                                                  .has_memory = true,
-                                                  .memory = memory,
-                                                  .label = label});
+    machine_add(machine,
+                (struct x86_instruction){.form = machine->lanes == 1 ? one : machine_spread_form(wide, bits),
+                                         .bits = bits,
+                                         .reg = target,
+                                         .has_memory = true,
+                                         .memory = memory,
+                                         .label = label});
 }
 
 /* Bits out of the data behind the code in all lanes. */
