@@ -58,14 +58,15 @@ enum vector_kind {
                          lane; without an operation it is stored there. Lanes that are masked touch none */
     VECTOR_OPERATION, /* of the IR, on operands of dtype `from`. OP_CAST of a float, where `bits` is not 0:
                          the operand is whole, so many bits hold it, and what does not fit may wrap; where
-                         `rounds`, it is rounded to nearest, not cut.
-                         OP_ABS of a float, where `bits` is not 0: of -0 and of -infinity alone; OP_SQRT:
-                         likewise, of what that makes; OP_MIN and OP_MAX: that operand, counted from 1,
-                         hangs on what is handed on, and is what is left of two zeros.
-                         OP_FLOORDIV: of integers of 32 bits or fewer, by a constant above 1.
-                         OP_EXP2: of the sum of its operands, the second of which, if there, is below 1; where
-                        `bits` is not 0, it becomes a float32, and OP_LOG2, then, is of one and loses as much.
-                         OP_POW, where `bits` is not 0: operand 0 ^ (1 / 3), this rounded to the dtype */
+                         `rounds`, it is rounded to nearest, not cut. Of a uint32 to a half, where `bits` is
+                        not 0: of the bits of the half, which are its low ones. OP_ABS of a float, where
+                        `bits` is not 0: of -0 and of -infinity alone; OP_SQRT: likewise, of what that makes;
+                        OP_MIN and OP_MAX: that operand, counted from 1, hangs on what is handed on, and is
+                        what is left of two zeros. OP_FLOORDIV: of integers of 32 bits or fewer, by a constant
+                        above 1. OP_EXP2: of the sum of its operands, the second of which, if there, is below
+                        1; where `bits` is not 0, it becomes a float32, and OP_LOG2, then, is of one and loses
+                        as much. OP_POW, where `bits` is not 0: operand 0 ^ (1 / 3), this rounded to the dtype
+                      */
     VECTOR_FUSED,     /* operands 0 * 1 + 2, or - 2 (OP_SUB), or 2 - 0 * 1 (OP_NEG), rounded once */
     VECTOR_ACCUMULATE, /* into accumulator `slot`: operand 0, by the operation; OP_FMA: operand 0 * operand 1;
                           OP_NEG: less that */

@@ -298,7 +298,7 @@ static int narrow_value(struct vector_builder *builder, const struct ir_expr *ex
     }
     if (expr->operation == OP_CAST && is_narrow)
         value = vector_low_bits(builder, expr->operands[0]);
-    else if (expr->operation == OP_CAST && (dtype == AKG_FLOAT32 || dtype == AKG_FLOAT64))
+    else if (expr->operation == OP_CAST && dtype_is_float(dtype))
         value = vector_small(builder, expr->operands[0]);
     return value < 0 || dtype == AKG_INT32
                ? value

@@ -270,7 +270,14 @@ static int gather_from_words(struct vector_builder *builder, struct vector_value
     value.operands[0] = word.number;
     int element =
         vector_operation(builder, OP_SHR, AKG_UINT32, AKG_UINT32, vector_add(builder, value), word.shift, -1);
-    return vector_operation(builder, OP_CAST, dtype, AKG_UINT32, element, -1, -1);
+    if (!dtype_is_half(dtype))
+        return vector_operation(builder, OP_CAST, dtype, AKG_UINT32, element, -1, -1);
+    struct vector_value half = vector_blank(VECTOR_OPERATION, dtype);
+    half.operation = OP_CAST;
+    half.from = AKG_UINT32;
+    half.operands[0] = element;
+    half.bits = 16;
+    return builder->refused ? -1 : vector_add(builder, half);
 }
 
 /* ---- tables of bytes ----------------------------------------------------------------------------------- */
@@ -351,7 +358,7 @@ int vector_gather(struct vector_builder *builder, const struct ir_access *access
     bool in_address[AKG_MAX_RANK], is_small = dtype_table[value.dtype].size < 4;
     bool in_words = is_small && builder->options->target == X86_TARGET_AVX512;
     if ((builder->nest && !builder->nest->is_while) || !rank || (is_small && builder->nest) ||
-        (in_words && !dtype_is_integer(value.dtype)))
+        (in_words && value.dtype == AKG_BOOL))
         return vector_refuse(builder);
     if (builder->is_serial && (builder->mask >= 0 || in_words))
         return vector_refuse(builder);

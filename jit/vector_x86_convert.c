@@ -2,8 +2,7 @@
  * vector_x86_convert.c: casts between dtypes in lanes.
  *
  * Consumes and produces virtual registers, as dtype_cast does in base/dtype.c: integers wrap, floats become
- * integers cut and saturated with nan giving 0, what becomes a half is rounded once. Refuses what would take
- * a rounding more.
+ * integers cut and saturated with nan giving 0, what becomes a half is rounded once.
  */
 #include "vector_x86_operation.h"
 
@@ -47,6 +46,71 @@ static int round_to_bfloat(struct machine *machine, int a)
     sum = machine_rvm(machine, X86_VPADDD, bits, sum, odd);
     sum = unless_nan(machine, bits, sum, a);
     return machine_rvm(machine, X86_VANDPS, bits, sum, machine_constant(machine, VECTOR_I32, 0xffff0000));
+}
+
+/* ---- what is to be a half, rounded to odd before --------------------------------------------- */
+
+/*
+ * A number that has too many digits for a float on its way to a half keeps those that fit, and the last of
+ * them becomes 1 where any that goes was: then it lies on the same side of what is halfway between two halves
+ * as before, and the half is rounded as if it were made of the number itself. (Rounding to odd: S. Boldo and
+ * G. Melquiond, Emulation of FMA and correctly rounded sums, IEEE Transactions on Computers 57, 2008.)
+ */
+static int round_to_odd(struct machine *machine, enum vector_type type, int a, uint64_t low)
+{
+    bool wide = vector_type_is_wide(type);
+    enum vector_type integer = wide ? VECTOR_I64 : VECTOR_I32;
+    int bits = machine_bits(machine, integer), mask = machine_constant(machine, integer, low);
+    int sticky = machine_rvm(machine, X86_VANDPS, bits, a, mask);
+    sticky = machine_rvm(machine, wide ? X86_VPADDQ : X86_VPADDD, bits, sticky, mask);
+    sticky = machine_rvm(machine, X86_VORPS, bits, sticky, a);
+    return machine_rvm(machine, X86_VANDPS, bits, sticky,
+                       machine_constant(machine, integer, wide ? ~low : (uint32_t)~low));
+}
+
+/* Below the least normal number of a bfloat16 doubles are rounded to whole units of that, as the sum with a
+ * number is that has such a unit. */
+static int round_tiny(struct machine *machine, int a, int otherwise)
+{
+    int bits = machine_bits(machine, VECTOR_F64);
+    int magnet = machine_float(machine, VECTOR_F64, 0x1.8p-81);
+    int sign = machine_rvm(machine, X86_VANDPS, bits, a, machine_constant(machine, VECTOR_F64, 1ull << 63));
+    int size = machine_rvm(machine, X86_VXORPS, bits, a, sign);
+    int whole = machine_rvm(machine, X86_VADDPD, bits, size, magnet);
+    whole = machine_rvm(machine, X86_VSUBPD, bits, whole, magnet);
+    whole = machine_rvm(machine, X86_VORPS, bits, whole, sign);
+    int is_tiny =
+        machine_compare(machine, OP_LT, AKG_FLOAT64, size, machine_float(machine, VECTOR_F64, 0x1p-126));
+    return machine_select(machine, VECTOR_F64, is_tiny, whole, otherwise);
+}
+
+static int double_to_half(struct machine *machine, akg_dtype to, int a)
+{
+    enum { LOW = 0x1fffffff /* the digits that a float has not */ };
+    int odd = round_to_odd(machine, VECTOR_F64, a, LOW);
+    if (to == AKG_BFLOAT16)
+        odd = round_tiny(machine, a, odd);
+    return machine_normal(machine, to,
+                          machine_rm(machine, X86_VCVTPD2PS, machine_bits(machine, VECTOR_F64), odd));
+}
+
+/* The integer with digits that a float, or with 64 bits a double, holds; it stays as it is where it has few.
+ */
+static int integer_to_odd(struct machine *machine, akg_dtype from, int a)
+{
+    enum vector_type type = vector_type_of(from);
+    bool wide = type == VECTOR_I64;
+    uint64_t few = wide ? (uint64_t)1 << 40 : 1u << 20;
+    int bits = machine_bits(machine, type), shifted = a;
+    int odd = round_to_odd(machine, type, a, wide ? 0xfff : 0xff);
+    if (dtype_is_signed(from)) {
+        shifted = machine_rvm(machine, wide ? X86_VPADDQ : X86_VPADDD, bits, a,
+                              machine_constant(machine, type, few));
+        few *= 2;
+    }
+    int is_small = machine_compare(machine, OP_LT, wide ? AKG_UINT64 : AKG_UINT32, shifted,
+                                   machine_constant(machine, type, few));
+    return machine_select(machine, type, is_small, a, odd);
 }
 
 int machine_normal(struct machine *machine, akg_dtype dtype, int a)
@@ -142,10 +206,13 @@ static int from_integer(struct machine *machine, akg_dtype to, akg_dtype from, i
         return to_double(machine, from, a);
     if (to == AKG_FLOAT32)
         return to_single(machine, from, a);
-    /* float holds these exactly, so that the half is rounded once */
-    if (dtype_table[from].size > 2)
-        return machine_refuse(machine);
-    return machine_normal(machine, to, to_single(machine, from, a));
+    /* A float holds these exactly, so that the half is rounded once; those that it does not are too large for
+     * a float16. */
+    if (to == AKG_FLOAT16 || dtype_table[from].size <= 2)
+        return machine_normal(machine, to, to_single(machine, from, a));
+    a = integer_to_odd(machine, from, a);
+    return dtype_table[from].size == 4 ? machine_normal(machine, to, to_single(machine, from, a))
+                                       : double_to_half(machine, to, to_double(machine, from, a));
 }
 
 /* ---- floats to integers ------------------------------------------------------------------------ */
@@ -321,7 +388,8 @@ static int between_reals(struct machine *machine, akg_dtype to, akg_dtype from, 
     if (to == AKG_FLOAT64)
         return machine_rm(machine, X86_VCVTPS2PD, wide, a);
     if (from == AKG_FLOAT64)
-        return to == AKG_FLOAT32 ? machine_rm(machine, X86_VCVTPD2PS, wide, a) : machine_refuse(machine);
+        return to == AKG_FLOAT32 ? machine_rm(machine, X86_VCVTPD2PS, wide, a)
+                                 : double_to_half(machine, to, a);
     return machine_normal(machine, to, a);
 }
 

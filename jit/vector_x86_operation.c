@@ -6,6 +6,7 @@
  */
 #include "scalar_library.h"
 #include "vector_x86_operation.h"
+#include "vector_x86_memory.h"
 
 /* ---- forms by type --------------------------------------------------------------------- */
 
@@ -279,6 +280,8 @@ static int cast(struct machine *machine, const struct vector_value *value, int a
         return a;
     if (value->rounds)
         return machine_cast_rounded(machine, value->dtype, a);
+    if (dtype_is_half(value->dtype) && value->bits)
+        return machine_half_of_bits(machine, value->dtype, a);
     if (dtype_is_float(value->from) && value->bits && !machine_is_avx512(machine))
         return machine_cast_whole(machine, value, a);
     return machine_cast(machine, value->dtype, value->from, a);

@@ -2,7 +2,8 @@
  * test_vector_convert.c: numbers that become others in vector loops, and arithmetic on 64-bit lanes, against
  * the interpreter, bit for bit, for each target of the processor.
  *
- * The numbers lie around the powers of two, around the middle between two floats, and anywhere.
+ * The numbers lie around the powers of two, around the middle between two floats, or two halves, and
+ * anywhere.
  */
 #include "../../base/dtype.h"
 #include "../../include/akg.h"
@@ -22,8 +23,8 @@ static uint64_t next_random(uint64_t *state)
 
 static uint64_t hard_integer(int number, uint64_t *state)
 {
-    int bit = number / 2 % 64, near = number / 128 % 7 - 3, middle = number / 896 % 3;
-    static const int digits[] = {64, 25, 54};
+    int bit = number / 2 % 64, near = number / 128 % 7 - 3, middle = number / 896 % 5;
+    static const int digits[] = {64, 25, 54, 9, 12};
     uint64_t value = (uint64_t)1 << bit;
     if (number >= COUNT / 2)
         return next_random(state) >> (number % 64);
@@ -31,6 +32,17 @@ static uint64_t hard_integer(int number, uint64_t *state)
         value += (uint64_t)(1 + number / 2688 % 2 * 2) << (bit - digits[middle] + 1);
     value += (uint64_t)near;
     return number % 2 ? 0 - value : value;
+}
+
+/* The middle between two halves, or a bit beside it, of any size that these have; or between two bfloat16
+ * below the least normal one, where the bit is less than a float32 holds. */
+static double near_half(int number, uint64_t *state)
+{
+    int digits = number / 2 % 2 ? 8 : 11, beside = number / 4 % 3 - 1, size = number / 12 % 300 - 170;
+    int units = (int)(next_random(state) % (1u << digits)) | 1;
+    if (number % 8 == 7)
+        return ldexp(units % 128, -134) + ldexp(beside, -152 - number / 96 % 16);
+    return ldexp(1 + ldexp(units, -digits) + ldexp(beside, -20 - number / 3600 % 32), size);
 }
 
 static double hard_float(int number, uint64_t *state)
@@ -42,6 +54,8 @@ static double hard_float(int number, uint64_t *state)
         return special[number];
     if (number >= COUNT / 2)
         value = ldexp((double)(next_random(state) >> 11), number % 72 - 56);
+    if (number >= COUNT / 4 * 3)
+        value = near_half(number, state);
     return number % 2 ? -value : value;
 }
 
