@@ -11,10 +11,12 @@
  * where it becomes vectors by that.
  *
  * In other loops inside of loops only functions go into tables, such as the cosine of a window's place in
- * `y[i, j] = x[i + j] * (0.5 - 0.5 * cos(j * step))`, which each row would compute again; there also those of
- * the elements of inputs that such a loop goes over, `rsqrt(variance[j] + 1e-5)`, quotients, and elements
- * that lie apart along it, `bias[j, 2]` of `bias: T[N, 4]`; and quotients that are indices or parts of them,
- * `x[r, j * W // 230]`. Nests that access nothing but bytes and such are left to be cut (pass pixels).
+ * `y[i, j] = x[i + j] * (0.5 - 0.5 * cos(j * step))`, which each row would compute again, and what takes
+ * several operations on floats, as the place of a sample that is scaled and cut; there also functions of the
+ * elements of inputs that such a loop goes over, `rsqrt(variance[j] + 1e-5)`, quotients, and elements that
+ * lie apart along it, `bias[j, 2]` of `bias: T[N, 4]`; and quotients, or floats cut to integers, that are
+ * indices or parts of them, `x[r, j * W // 230]`. Nests that access nothing but bytes and such are left to be
+ * cut (pass pixels).
  *
  * Tables that grow with several loops, and more than tensors do, have at most 256 MiB: a call that wants more
  * takes the nest as it was, where what stands around it may stand there twice; else it has them all the same.
@@ -222,14 +224,16 @@ static struct ir_expr *rewrite(struct tabulator *tabulator, struct ir_expr *expr
     return joined(tabulator, expr);
 }
 
-/* Or one that is the same in all the nest. */
+/* Nor a float cut to an integer; or one that is the same in all the nest. */
 static bool is_no_quotient(struct ir_expr *expr, void *tabulator)
 {
     struct axes axes;
 
     if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET)
         return ir_expr_walk(expr->symbol->value, is_no_quotient, tabulator);
-    return expr->kind != IR_OPERATION || expr->operation != OP_FLOORDIV ||
+    bool cuts = expr->kind == IR_OPERATION && expr->operation == OP_CAST && dtype_is_integer(expr->dtype) &&
+                dtype_is_float(expr->operands[0]->dtype);
+    return expr->kind != IR_OPERATION || (expr->operation != OP_FLOORDIV && !cuts) ||
            !tabulate_is_tabular(tabulator, expr, &axes);
 }
 

@@ -209,11 +209,27 @@ static bool is_cheap(struct ir_expr *expr, void *unused)
             (expr->operation < OP_SQRT || expr->operation > OP_SIGMOID));
 }
 
+/* Whether no more floats are computed than are left to come. */
+static bool is_within(struct ir_expr *expr, void *left)
+{
+    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET)
+        return ir_expr_walk(expr->symbol->value, is_within, left);
+    *(int *)left -= expr->kind == IR_OPERATION && dtype_is_float(expr->dtype);
+    return *(int *)left >= 0;
+}
+
+/* Whether it takes several times as long to compute as to load: the place of a sample, scaled and cut. */
+static bool is_long(struct ir_expr *expr)
+{
+    int left = 6;
+    return !ir_expr_walk(expr, is_within, &left);
+}
+
 /* Of elements only along one loop: more of them are as dear to bring as what is computed with them. */
 static bool is_function(struct ir_expr *expr, const struct axes *axes)
 {
     if (ir_expr_walk(expr, is_no_load, NULL))
-        return !ir_expr_walk(expr, is_no_function, NULL);
+        return is_long(expr) || !ir_expr_walk(expr, is_no_function, NULL);
     return axes->count == 1 &&
            (lies_apart(expr, axes->loops[0]->symbol) || !ir_expr_walk(expr, is_cheap, NULL));
 }
