@@ -205,7 +205,7 @@ static const char *emit_own(struct splitting *splitting, const char *name)
     if (!split_has_own(splitting->loop))
         return "0";
     ir_block_walk(splitting->loop->body, list_own, &own);
-    const char *array = arena_format(&emitter->arena, "own_%s", name + 4);
+    const char *array = arena_format(&emitter->arena, "own_%s_", name + 4);
     emit_line(emitter, "const long long %s[] = {%s-1, %d};", array, own.text, buffers);
     return array;
 }
@@ -218,7 +218,7 @@ static void emit_call_of_part(struct splitting *splitting, const char *name, con
 {
     struct emitter *emitter = splitting->emitter;
     int count = splitting->kept.count;
-    const char *kept = count ? arena_format(&emitter->arena, "kept_%s", name + 4) : "0";
+    const char *kept = count ? arena_format(&emitter->arena, "kept_%s_", name + 4) : "0";
 
     emit_line(emitter, "{");
     emitter->indent++;
@@ -250,7 +250,7 @@ static const char *is_long(struct splitting *splitting, const char *name, struct
     if (alone > 0)
         return arena_format(&emitter->arena, "%s - %s >= %.0f", to, from, ceil(SPLIT_LEAST_WORK / alone));
     const char *work = work_of(splitting, low, high);
-    splitting->work = arena_format(&emitter->arena, "work_%s", name + 4);
+    splitting->work = arena_format(&emitter->arena, "work_%s_", name + 4);
     emit_line(emitter, "double %s;", splitting->work);
     return arena_format(&emitter->arena, "(double)(%s - %s) * (%s = %s) >= %.1f", to, from, splitting->work,
                         work, (double)SPLIT_LEAST_WORK);
@@ -529,7 +529,7 @@ static void emit_call_of_tiles(struct splitting *splitting, const struct ir_stmt
 {
     struct emitter *emitter = splitting->emitter;
     struct emit_value low, high;
-    const char *kept = splitting->kept.count ? arena_format(&emitter->arena, "kept_%s", name + 4) : "0";
+    const char *kept = splitting->kept.count ? arena_format(&emitter->arena, "kept_%s_", name + 4) : "0";
 
     emit_line(emitter, "{");
     emitter->indent++;

@@ -206,7 +206,7 @@ static const char *spacing_of(struct vector_emission *emission, const struct ir_
 const char *emit_distance(struct vector_emission *emission, const struct ir_access *access,
                           const struct ir_stmt *loop, int unit)
 {
-    enum { FAR = 1 << 30 };
+    enum { FAR = 1 << 28 }; /* the product of two such and the bytes of an element is an int64 */
     const char *text = NULL;
     for (int axis = 0; axis < access->buffer->rank; axis++) {
         int64_t step;

@@ -4,6 +4,7 @@
  * and kernels of great depth and length.
  */
 #include "../../jit/passes.h"
+#include "../../jit/scalar_library.h"
 #include "../../jit/vector_plan.h"
 #include "check.h"
 #include "jit_pair.h"
@@ -402,6 +403,19 @@ static void test_names(void)
                  0));
 }
 
+/* All functions of the library, and nothing that only begins or ends as they do. */
+static void test_reserved(void)
+{
+    static const char *const words[] = {"while", "int", "memset", "akg_anything", "__x", "_X"},
+                             *const free_ones[] = {"whil", "expf_", "exp f", "xpf", "x", "_", "_x", "sum"};
+    for (int row = 0; row < scalar_library_count(); row++)
+        CHECK(emit_c_is_reserved(scalar_library[row].name));
+    for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+        CHECK(emit_c_is_reserved(words[k]));
+    for (size_t k = 0; k < sizeof free_ones / sizeof *free_ones; k++)
+        CHECK(!emit_c_is_reserved(free_ones[k]));
+}
+
 /* ---- limits --------------------------------------------------------------------- */
 
 /* An expression of that many additions: nested to the left, to the right, balanced, or as calls. */
@@ -721,6 +735,7 @@ int main(void)
     test_operations();
     test_statements();
     test_names();
+    test_reserved();
     test_depth();
     test_lazy_depth();
     test_length();
