@@ -129,6 +129,16 @@ int machine_normal(struct machine *machine, akg_dtype dtype, int a)
     return machine_shift(machine, X86_VPSRAD_BY, X86_VPSRAD_BY_WIDE, bits, a, 32 - 8 * size);
 }
 
+int machine_half_of_bits(struct machine *machine, akg_dtype dtype, int a)
+{
+    int bits = machine_bits(machine, VECTOR_I32);
+    if (dtype == AKG_BFLOAT16)
+        return machine_shift(machine, X86_VPSLLD_BY, X86_VPSLLD_BY_WIDE, bits, a, 16);
+    int narrow = machine_new_vector(machine, bits / 2 < 128 ? 128 : bits / 2);
+    machine_add(machine, (struct x86_instruction){.form = X86_VPMOVDW, .bits = bits, .reg = a, .rm = narrow});
+    return machine_rm(machine, X86_VCVTPH2PS, bits, narrow);
+}
+
 /* ---- truth ----------------------------------------------------------------------------------- */
 
 static int from_bool(struct machine *machine, akg_dtype to, int mask)

@@ -117,16 +117,6 @@ int machine_from_memory(struct machine *machine, akg_dtype dtype, int raw)
                    machine_rm(machine, load_form(dtype), machine_bits(machine, VECTOR_I32), raw));
 }
 
-int machine_half_of_bits(struct machine *machine, akg_dtype dtype, int a)
-{
-    int bits = machine_bits(machine, VECTOR_I32);
-    if (dtype == AKG_BFLOAT16)
-        return as_kept(machine, dtype, a);
-    int narrow = machine_new_vector(machine, bits / 2 < 128 ? 128 : bits / 2);
-    machine_add(machine, (struct x86_instruction){.form = X86_VPMOVDW, .bits = bits, .reg = a, .rm = narrow});
-    return machine_rm(machine, X86_VCVTPH2PS, bits, narrow);
-}
-
 /* `lanes`: a mask of AVX2 for the type of the value, which is not of small elements. */
 static int load_lanes_avx2(struct machine *machine, const struct vector_value *value,
                            struct x86_memory memory, int lanes)

@@ -75,8 +75,6 @@ int machine_load_every_other(struct machine *machine, const struct vector_value 
                              struct x86_memory memory, int mask);
 /* What was loaded of small elements, one behind the other, as lanes. */
 int machine_from_memory(struct machine *machine, akg_dtype dtype, int raw);
-/* The halves whose bits are the low ones of lanes of 32 bits (AVX-512). */
-int machine_half_of_bits(struct machine *machine, akg_dtype dtype, int a);
 /* One element in all lanes. */
 int machine_load_one(struct machine *machine, const struct vector_value *value, struct x86_memory memory,
                      int mask);

@@ -6,7 +6,6 @@
  */
 #include "scalar_library.h"
 #include "vector_x86_operation.h"
-#include "vector_x86_memory.h"
 
 /* ---- forms by type --------------------------------------------------------------------- */
 

@@ -21,6 +21,8 @@ void machine_put(struct machine *machine, enum vector_type type, int accumulator
 /* ---- vector_x86_convert.c ---- */
 
 int machine_cast(struct machine *machine, akg_dtype to, akg_dtype from, int a);
+/* The halves whose bits are the low ones of lanes of 32 bits (AVX-512). */
+int machine_half_of_bits(struct machine *machine, akg_dtype dtype, int a);
 /* Of a float rounded to the nearest whole number, to an integer of 8 or 16 bits. */
 int machine_cast_rounded(struct machine *machine, akg_dtype to, int a);
 /* Of float32 to an integer of 8 or 16 bits, as a number of 32 bits whose nearest one of those it is: with
