@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 akg_module *api_compile(const char *text)
 {
@@ -273,4 +274,15 @@ bool api_same_everywhere(const char *program, akg_tensor *const *inputs, int cou
             akg_tensor_release(output);
         }
     return is_same;
+}
+
+void *api_guarded(size_t bytes, bool at_end, char **pages, size_t *size)
+{
+    enum { PAGE = 4096 };
+    size_t whole = (bytes + PAGE - 1) / PAGE * PAGE;
+    *size = whole + 2 * PAGE;
+    *pages = mmap(NULL, *size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (*pages == MAP_FAILED || mprotect(*pages + PAGE, whole, PROT_READ | PROT_WRITE) != 0)
+        return NULL;
+    return *pages + PAGE + (at_end ? whole - bytes : 0);
 }

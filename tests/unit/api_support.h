@@ -74,4 +74,8 @@ static inline akg_argument api_none(const char *name)
 
 #define API_COUNT(array) (sizeof(array) / sizeof *(array))
 
+/* Memory between pages that may not be touched, at the end of its own or at their beginning; munmap `pages`,
+ * of that size. NULL: there is none. */
+void *api_guarded(size_t bytes, bool at_end, char **pages, size_t *size);
+
 #endif

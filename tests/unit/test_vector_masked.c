@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
-enum { PAGE = 4096, ROWS = 8, COLUMNS = 256, INPUTS = 2 };
+enum { ROWS = 8, COLUMNS = 256, INPUTS = 2 };
 
 /* x is ROWS x COLUMNS, at has COLUMNS of its numbers; y, which is given, is like x. */
 static const char *const bodies[] = {
@@ -22,17 +22,6 @@ static const char *const bodies[] = {
     "j])\n",
     "            if i >= 1 and x[i, j] != 3:\n                y[i - 1, 5 % N] += x[i, j]\n",
 };
-
-/* Elements between pages that may not be touched, at the end of them or at their beginning. */
-static void *guarded(size_t bytes, bool at_end, char **pages, size_t *size)
-{
-    size_t whole = (bytes + PAGE - 1) / PAGE * PAGE;
-    *size = whole + 2 * PAGE;
-    *pages = mmap(NULL, *size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (*pages == MAP_FAILED || mprotect(*pages + PAGE, whole, PROT_READ | PROT_WRITE) != 0)
-        return NULL;
-    return *pages + PAGE + (at_end ? whole - bytes : 0);
-}
 
 static akg_tensor *numbers(akg_dtype dtype, int rank, const int64_t *shape, int factor, int modulus)
 {
@@ -65,8 +54,8 @@ static void check_body(const char *body, akg_dtype dtype)
             akg_tensor *output = NULL;
             char *pages;
             size_t size;
-            void *data =
-                guarded((size_t)(ROWS * COLUMNS) * (dtype == AKG_FLOAT64 ? 8 : 4), way & 2, &pages, &size);
+            void *data = api_guarded((size_t)(ROWS * COLUMNS) * (dtype == AKG_FLOAT64 ? 8 : 4), way & 2,
+                                     &pages, &size);
             CHECK(data && akg_tensor_from_memory(data, dtype, 2, shape, NULL, NULL, NULL, &output) == AKG_OK);
             if (!CHECK(api_run(program, &options, inputs, INPUTS, NULL, &output) &&
                        api_same(output, expected)))
