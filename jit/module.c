@@ -118,8 +118,8 @@ static bool module_is_of_ranks(const akg_diagnostic *shown)
 }
 
 /* A graph function whose tensors have ranks that the text does not tell, and no one rank for all will do:
- * only a call can tell what is wrong, if anything is. So it is, too, where there are other errors with each
- * rank. */
+ * only a call can tell what is wrong, if anything is. So it is, too, where functions that are called have
+ * other errors with each rank. */
 static bool module_is_open(const struct akg_kernel *kernel, const akg_diagnostics *trial)
 {
     for (size_t i = 0; i < akg_diagnostics_count(trial); i++)
@@ -143,11 +143,12 @@ static size_t module_count_errors(const akg_diagnostics *trial)
     return errors;
 }
 
-enum { MODULE_ERRORS = 16 };
+enum { MODULE_ERRORS = 64 };
 
-/* The errors that came with every rank that was tried: these are not of ranks. */
+/* The errors that came with every rank that was tried: these are not of ranks. `plain`: nor is one that came
+ * with some rank, as a call with too many arguments. */
 struct module_errors {
-    bool begun, many;
+    bool begun, many, plain;
     int count;
     struct {
         const char *code;
@@ -165,10 +166,26 @@ static bool module_has_error(const akg_diagnostics *trial, const char *code, int
     return false;
 }
 
+/* Whether it is about what a function that is called does with its arguments, which may have other ranks than
+ * it takes. */
+static bool module_is_inside(const akg_diagnostic *shown)
+{
+    static const char inside[] = "note: in '";
+
+    for (size_t k = 0; k < shown->note_count; k++)
+        if (strncmp(shown->notes[k], inside, sizeof inside - 1) == 0)
+            return true;
+    return false;
+}
+
 static void module_keep_errors(struct module_errors *errors, const akg_diagnostics *trial)
 {
     int kept = 0;
 
+    for (size_t i = 0; i < akg_diagnostics_count(trial); i++) {
+        const akg_diagnostic *shown = akg_diagnostics_at(trial, i);
+        errors->plain |= !module_is_of_ranks(shown) && !module_is_inside(shown);
+    }
     for (size_t i = 0; i < akg_diagnostics_count(trial) && !errors->begun; i++) {
         const akg_diagnostic *shown = akg_diagnostics_at(trial, i);
         if (shown->severity != AKG_SEVERITY_ERROR)
@@ -227,7 +244,7 @@ static size_t module_trial(struct akg_kernel *kernel, int rank, bool linked, boo
  * shown. */
 static void module_search_rank(struct akg_kernel *kernel, int *rank, bool *linked)
 {
-    static const int order[] = {2, 1, 3, 4};
+    static const int order[] = {2, 1, 3, 4}, others[] = {5, 6, 7, 8};
     struct module_errors same = {.count = 0};
     size_t fewest = SIZE_MAX;
     bool free, open = false;
@@ -242,7 +259,10 @@ static void module_search_rank(struct akg_kernel *kernel, int *rank, bool *linke
             *rank = order[k];
             *linked = round == 0;
         }
-    open |= kernel->function->is_graph && !same.count && !same.many;
+    bool may_open = kernel->function->is_graph && !same.many && !same.plain;
+    for (int k = 0; k < (int)(sizeof others / sizeof *others) && may_open && same.count; k++)
+        module_trial(kernel, others[k], true, &free, &same);
+    open |= may_open && !same.count && !same.plain;
     kernel->rank_open = fewest && open;
 }
 

@@ -196,6 +196,8 @@ void vector_scatter(struct vector_builder *builder, const struct ir_stmt *stmt)
     if (operand)
         value.operation = stmt->value->operation;
     vector_lane_indices(builder, access, in_address, indices);
+    if (builder->refused)
+        return;
     for (int axis = 0; axis < last; axis++) /* the same in all lanes, and yet not there before the loop */
         one_row &= in_address[axis];
     for (int axis = 0; axis <= last; axis++) /* before what is tested in the operand */
