@@ -2,9 +2,10 @@
  * dependence_pair.c: the dependences between two accesses.
  *
  * The directions of the common loops are tried one by one, outermost first, on the system of
- * dependence_system.c; what is possible becomes boxes, and boxes with their distances become dependences.
- * Where products are involved, and the solution found does not fit them, the prover, which knows about them,
- * may still refute a direction.
+ * dependence_system.c, but for those that an index rules out which is the same on both sides and says in
+ * which iteration a loop is; what is possible becomes boxes, and boxes with their distances become
+ * dependences. Where products are involved, and the solution found does not fit them, the prover, which knows
+ * about them, may still refute a direction.
  */
 #include "dependence_private.h"
 

@@ -1,8 +1,10 @@
 /*
- * emit_c_band.c: what the C that calls a band finds out of its first two iterations.
+ * emit_c_band.c: what the C that calls a band finds out of its extents, or of its first two iterations.
  *
  * Consumes the slots of a band; produces what those that move grow by from one iteration to the next, of each
- * loop whose iterations the machine code goes through, and the tests that bounds stay where they are near.
+ * loop whose iterations the machine code goes through: of an address an expression over extents where loops
+ * inside begin at numbers and the indices tell it, else the difference of the second iteration and the first;
+ * and the tests that bounds stay where they are near.
  */
 #include "emit_c_vector.h"
 
