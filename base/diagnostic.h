@@ -76,7 +76,9 @@ void diagnostic_fix(struct diagnostic_entry *entry, const char *format, ...)
 void diagnostic_fix_around(struct diagnostic_entry *entry, const char *before, const char *behind);
 
 /* From now on every message is placed there, with that note under it, whatever span it has of its own: what
- * it speaks of is not in the source that the list shows. NULL ends it. The note must live as long. */
+ * it speaks of is not in the source that the list shows. NULL ends it. The note, which begins with
+ * DIAGNOSTIC_PLACE, must live as long. */
+#define DIAGNOSTIC_PLACE "note: in '"
 void diagnostics_set_place(akg_diagnostics *list, const struct span *place, const char *note);
 
 /* Copies the messages of another list, which speaks of another source, to one place of this one; each gets a

@@ -58,8 +58,9 @@ void elaborate_enter_standard(struct elaborator *e, const struct ast_function *c
     place->buffers = e->kernel->buffers.count;
     place->preconditions = e->kernel->preconditions.count;
     e->in_standard = true;
-    diagnostics_set_place(e->diagnostics, &span,
-                          arena_format(e->arena, "note: in '%s' of the standard library", callee->name));
+    diagnostics_set_place(
+        e->diagnostics, &span,
+        arena_format(e->arena, DIAGNOSTIC_PLACE "%s' of the standard library", callee->name));
 }
 
 static bool elaborate_place_expr(struct ir_expr *expr, void *context)

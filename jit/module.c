@@ -118,8 +118,8 @@ static bool module_is_of_ranks(const akg_diagnostic *shown)
 }
 
 /* A graph function whose tensors have ranks that the text does not tell, and no one rank for all will do:
- * only a call can tell what is wrong, if anything is. So it is, too, where functions that are called have
- * other errors with each rank. */
+ * only a call can tell what is wrong, if anything is. So it is, too, where functions of the standard
+ * library have other errors with each rank. */
 static bool module_is_open(const struct akg_kernel *kernel, const akg_diagnostics *trial)
 {
     for (size_t i = 0; i < akg_diagnostics_count(trial); i++)
@@ -166,14 +166,12 @@ static bool module_has_error(const akg_diagnostics *trial, const char *code, int
     return false;
 }
 
-/* Whether it is about what a function that is called does with its arguments, which may have other ranks than
- * it takes. */
+/* Whether it is about what a function of the standard library does with its arguments, which may have other
+ * ranks than it takes. */
 static bool module_is_inside(const akg_diagnostic *shown)
 {
-    static const char inside[] = "note: in '";
-
     for (size_t k = 0; k < shown->note_count; k++)
-        if (strncmp(shown->notes[k], inside, sizeof inside - 1) == 0)
+        if (strncmp(shown->notes[k], DIAGNOSTIC_PLACE, sizeof DIAGNOSTIC_PLACE - 1) == 0)
             return true;
     return false;
 }

@@ -8,8 +8,8 @@
  * next row say, waiting until the store is done. What accumulates masks its last vector alone. With AVX2,
  * where masks cost more, what may be done twice ends with a whole vector that begins earlier. Short loops
  * have vectors of half the width where the processor works by halves, and loops that have other code for 256
- * bits alone have that with AVX-512, too. The function takes the address of the slots in rdi and keeps to the
- * System V convention.
+ * bits alone have that with AVX-512, too (vector_x86_width.c). The function takes the address of the slots in
+ * rdi and keeps to the System V convention.
  */
 #include "flow.h"
 #include "vector_x86_loop.h"
@@ -264,17 +264,6 @@ struct sections {
     machine_section many_setup; /* of what is kept for more than few */
 };
 
-bool machine_is_plain(const struct vector_loop *loop)
-{
-    for (int k = 0; k < loop->streams.count; k++) {
-        const struct vector_stream *stream = &loop->streams.items[k];
-        if (stream->step_kind != VECTOR_UNIT || stream->is_masked || stream->is_gathered ||
-            dtype_table[stream->dtype].size < 4)
-            return false;
-    }
-    return true;
-}
-
 /* To do five times what takes long takes longer than a mask, but for those of AVX2. */
 bool machine_can_have_pieces(const struct machine *machine)
 {
@@ -282,33 +271,6 @@ bool machine_can_have_pieces(const struct machine *machine)
     const struct vector_loop *loop = machine->loop;
     return !loop->accumulators.count && !loop->calls && loop->values.count <= MOST_VALUES &&
            machine_is_plain(loop) && (!machine_is_avx512(machine) || vector_work(loop) <= MOST_WORK);
-}
-
-/* A float that becomes an integer is compared twice for that. */
-static bool saturates(const struct vector_value *value)
-{
-    return value->kind == VECTOR_OPERATION && value->operation == OP_CAST && dtype_is_float(value->from) &&
-           dtype_is_integer(value->dtype);
-}
-
-/* Whether a loop by itself has vectors of half the width: one that hardly does more than load, and store or
- * accumulate, where the processor does so by halves. A store of 512 bits takes it more than two of 256, and
- * its caches, at times, longer to come by the next line; a body of few instructions is not held up by twice
- * as many. Zen 4, 2026-11-25: a * x + y of 2,048 elements 105 -> 84 ns, sums of 6,144 127 -> 120, of 16M 0.92
- * to 0.96; of eight instructions and more it is the other way. */
-static bool goes_by_halves(const struct machine *machine)
-{
-    enum { MOST = 6 };
-    const struct vector_loop *loop = machine->loop;
-    struct vector_slim slim; /* has whole vectors, and shares partial results */
-    if (!machine->options->splits || !machine_is_avx512(machine) || loop->is_serial || loop->nest ||
-        loop->calls || loop->stops || loop->is_even || loop->choices.count || loop->accumulators.count > 1 ||
-        vector_has_scans(loop) || !machine_is_plain(loop))
-        return false;
-    for (int k = 0; k < loop->values.count; k++)
-        if (loop->values.items[k].mask >= 0 || saturates(&loop->values.items[k]))
-            return false; /* conditions take as many instructions for fewer lanes */
-    return vector_work(loop) <= MOST && !vector_is_slim(machine->arena, loop, machine->options, &slim);
 }
 
 /* Whether what is left of a short body's main loop is gone through without masks as far as it can be: to make
@@ -728,31 +690,6 @@ bool machine_build_loop(struct machine *machine)
     return !machine->refused;
 }
 
-/* Bytes in groups that AVX-512 has no code for: to load them it is enough that bytes are permuted. */
-static bool has_groups_of_bytes(const struct vector_loop *loop, const struct vector_options *options)
-{
-    for (int k = 0; k < loop->values.count; k++) {
-        const struct vector_value *value = &loop->values.items[k];
-        if ((value->kind != VECTOR_LOAD && value->kind != VECTOR_STORE) ||
-            dtype_table[value->dtype].size != 1 || !vector_has_groups(&loop->streams.items[value->stream]))
-            continue;
-        if (value->kind == VECTOR_LOAD ? !options->permutes
-                                       : !machine_can_store_permuted(loop, options, value))
-            return true;
-    }
-    return false;
-}
-
-/* Whether it is only with vectors of 256 bits that the loop has code that suits it: running sums, bytes in
- * groups. */
-static bool suits_avx2(struct arena *arena, const struct vector_loop *loop,
-                       const struct vector_options *options)
-{
-    struct vector_slim slim;
-    return vector_has_scans(loop) ||
-           (has_groups_of_bytes(loop, options) && !vector_is_slim(arena, loop, options, &slim));
-}
-
 bool vector_x86(struct arena *arena, const struct vector_loop *loop, const struct vector_options *options,
                 struct vector_listing *listing)
 {
@@ -760,7 +697,7 @@ bool vector_x86(struct arena *arena, const struct vector_loop *loop, const struc
         return flow_x86(arena, loop, options, listing);
     if (loop->copies)
         return vector_x86_copy(arena, loop, options, listing);
-    if (options->target == X86_TARGET_AVX512 && suits_avx2(arena, loop, options)) {
+    if (options->target == X86_TARGET_AVX512 && vector_suits_avx2(arena, loop, options)) {
         struct vector_options *narrower = arena_new(arena, struct vector_options);
         *narrower = *options;
         narrower->target = X86_TARGET_AVX2;
@@ -774,7 +711,7 @@ bool vector_x86(struct arena *arena, const struct vector_loop *loop, const struc
         return true;
     struct machine *machine = arena_new(arena, struct machine);
     *machine = (struct machine){.arena = arena, .loop = loop, .options = options, .calls = loop->calls};
-    machine->in_halves = goes_by_halves(machine);
+    machine->in_halves = machine_goes_by_halves(machine);
     if (!(loop->is_serial ? machine_build_serial(machine) : machine_build_loop(machine)))
         return false;
     if (vector_is_rows(loop->nest))

@@ -25,11 +25,19 @@ bool machine_build_serial(struct machine *machine);
 int machine_stop(struct machine *machine);
 /* One vector's worth of iterations; `ahead`: elements from the index to it, `is_last`: those of the tail. */
 void machine_build_step(struct machine *machine, machine_section *section, int step, int ahead, bool is_last);
+/* Whether the last lanes may be had in vectors that are less wide: each must be reachable without a mask. */
+bool machine_can_have_pieces(const struct machine *machine);
+
+/* ---- vector_x86_width.c ---- */
+
 /* Whether elements of 32 bits and more lie side by side, and all of them are there: then vectors may be of
  * any width, without masks. */
 bool machine_is_plain(const struct vector_loop *loop);
-/* Whether the last lanes may be had in vectors that are less wide: each must be reachable without a mask. */
-bool machine_can_have_pieces(const struct machine *machine);
+/* Whether a loop by itself has vectors of half the width. */
+bool machine_goes_by_halves(const struct machine *machine);
+/* Whether it is only with vectors of 256 bits that the loop has code that suits it. */
+bool vector_suits_avx2(struct arena *arena, const struct vector_loop *loop,
+                       const struct vector_options *options);
 
 /* ---- vector_x86_choice.c ---- */
 
