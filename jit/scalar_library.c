@@ -4,7 +4,7 @@
  * Consumes base/dtype.c for conversions to halves; everything else stands here, most of it as macros, from
  * which comes the text for compilers that can put functions in line.
  * Assumes no -ffast-math and that neither a*b+c contraction nor excess precision occurs within one function
- * (none holds such an expression).
+ * (only akg_log2_rest holds such expressions, and those it would not hurt).
  */
 #include "scalar_library.h"
 
@@ -275,9 +275,29 @@ unsigned int akg_uint64_to_bfloat(unsigned long long value)
 
 /* ---- logarithms ---------------------------------------------------------------- */
 
+/* With a = 2^k m and s = (m - 1) / (m + 1) the logarithm of m is 2 atanh(s). What log2l gives is not enough:
+ * a rounding of its 64 bits, times an exponent of some thousands, is a third of a unit of the power. Only the
+ * first term is a hundredth of the last of them or more, so it has a rest of its own. */
 double akg_log2_rest(double a)
 {
-    return (double)(log2l(a) - log2(a));
+    enum { TERMS = 16 }; /* s^2 < 0.0295: to 2^-80 of the sum */
+    const double scale = 0x1.71547652b82fep+1, scale_rest = 0x1.777d0ffda0d24p-55; /* 2 / ln 2 */
+    int k;
+    if (!(a > 0) || isinf(a))
+        return NAN;
+    double m = frexp(a, &k);
+    if (m < 0.70710678118654752) {
+        m *= 2;
+        k--;
+    }
+    double under = m + 1, under_rest = m - (under - 1), s = (m - 1) / under;
+    double s_rest = (fma(-s, under, m - 1) - s * under_rest) / under;
+    long double whole = (long double)s + s_rest, square = whole * whole, sum = 0;
+    for (int n = TERMS; n > 0; n--)
+        sum = square * (sum + 1.0L / (2 * n + 1));
+    double first = s * scale, first_rest = fma(s, scale, -first) + s * scale_rest + s_rest * scale;
+    return (double)((((long double)k - log2(a)) + first) +
+                    (sum * whole * ((long double)scale + scale_rest) + first_rest));
 }
 
 /* ---- memory -------------------------------------------------------------------- */

@@ -50,7 +50,7 @@
  * the quotient rounded to plus infinity (also for unsigned) pow       wraps; a negative exponent gives the
  * true quotient truncated: 1, -1 or 0 popcount  of all 64 bits: mask a narrower operand to its width first
  *
- * log2_rest is what the true logarithm is above log2(a), to 11 bits at least; nan where that is no number.
+ * log2_rest is what the true logarithm is above log2(a), to 2^-68 of it; nan where that is no number.
  *
  * ahead     how many bytes ahead of them the rows of a tensor of so many bytes, which lie `apart`, are
  * fetched

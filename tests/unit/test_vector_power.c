@@ -237,7 +237,7 @@ static void check_target(enum x86_target target)
     for (size_t k = 0; k < sizeof scalars / sizeof *scalars; k++)
         check_form(AKG_FLOAT32, "x[i] ** g", scalars[k], 0.51, target);
     check_form(AKG_FLOAT32, "x[i] ** e[i]", NAN, 0.51, target);
-    check_form(AKG_FLOAT32, "x[i] ** 2.5", 2.5, 2.1, target);
+    check_form(AKG_FLOAT32, "x[i] ** 2.5", 2.5, 2.4, target);
     check_form(AKG_FLOAT32, "x[i] ** 0.7", 0.7f, 0.51, target);
     check_form(AKG_FLOAT32, "x[i] ** -0.375", -0.375, 0.51, target);
     check_form(AKG_FLOAT32, "x[i] ** 4", 4, 2, target);
