@@ -26,24 +26,42 @@ static bool saturates(const struct vector_value *value)
            dtype_is_integer(value->dtype);
 }
 
-/* Whether a loop by itself has vectors of half the width: one that hardly does more than load, and store or
- * accumulate, where the processor does so by halves. A store of 512 bits takes it more than two of 256, and
- * its caches, at times, longer to come by the next line; a body of few instructions is not held up by twice
- * as many. Zen 4, 2026-11-25: a * x + y of 2,048 elements 105 -> 84 ns, sums of 6,144 127 -> 120, of 16M 0.92
- * to 0.96; of eight instructions and more it is the other way. */
-bool machine_goes_by_halves(const struct machine *machine)
+/* Whether a loop that hardly does more than load, and store or accumulate, is better off with vectors of 256
+ * bits, by its processor.
+ *
+ * Where 512 bits are computed by halves, a store of as many takes more than two of 256, and caches, at times,
+ * longer to come by the next line; a body of few instructions is not held up by twice as many. Zen 4,
+ * 2026-11-25: a * x + y of 2,048 elements 105 -> 84 ns, sums of 6,144 127 -> 120, of 16M 0.92 to 0.96; of
+ * eight instructions and more it is the other way.
+ *
+ * Where they lower the clock (3.4 to 2.8 GHz), and stores one after the other wait, loops that store gain
+ * that compute no more often than they load and store; sums, which only load, do not. Ice Lake, 2026-11-29:
+ * squares of 3,072 171 -> 97 ns, of 131,072 16.7 -> 11.3 us, three points of 60,000 10.6 -> 7.0; but three
+ * products and sums of one element of 2,048 99 -> 137 ns, sums of 262,144 11.5 -> 13.1 us. */
+static bool is_light(const struct vector_loop *loop, const struct vector_options *options)
 {
     enum { MOST = 6 };
+    int work = vector_work(loop), moved = 0;
+    for (int k = 0; k < loop->values.count; k++) {
+        enum vector_kind kind = loop->values.items[k].kind;
+        moved += kind == VECTOR_LOAD || kind == VECTOR_STORE;
+    }
+    return options->splits ? loop->accumulators.count <= 1 && work <= MOST
+                           : options->slows && !loop->accumulators.count && work - moved <= moved;
+}
+
+/* Whether a loop by itself has vectors of half the width. */
+bool machine_goes_by_halves(const struct machine *machine)
+{
     const struct vector_loop *loop = machine->loop;
     struct vector_slim slim; /* has whole vectors, and shares partial results */
-    if (!machine->options->splits || !machine_is_avx512(machine) || loop->is_serial || loop->nest ||
-        loop->calls || loop->stops || loop->is_even || loop->choices.count || loop->accumulators.count > 1 ||
-        vector_has_scans(loop) || !machine_is_plain(loop))
+    if (!machine_is_avx512(machine) || loop->is_serial || loop->nest || loop->calls || loop->stops ||
+        loop->is_even || loop->choices.count || vector_has_scans(loop) || !machine_is_plain(loop))
         return false;
     for (int k = 0; k < loop->values.count; k++)
         if (loop->values.items[k].mask >= 0 || saturates(&loop->values.items[k]))
             return false; /* conditions take as many instructions for fewer lanes */
-    return vector_work(loop) <= MOST && !vector_is_slim(machine->arena, loop, machine->options, &slim);
+    return is_light(loop, machine->options) && !vector_is_slim(machine->arena, loop, machine->options, &slim);
 }
 
 /* Bytes in groups that AVX-512 has no code for: to load them it is enough that bytes are permuted. */

@@ -23,6 +23,8 @@ enum x86_target x86_cpu_target(void);
 int x86_cpu_stream_bytes(void);
 /* Whether this processor computes, loads and stores vectors of 512 bits in two halves. */
 bool x86_cpu_splits_vectors(void);
+/* Whether its clock is lower while it computes floats by vectors of 512 bits. */
+bool x86_cpu_slows_for_vectors(void);
 /* Whether it has AVX-512 VBMI. */
 bool x86_cpu_permutes_bytes(void);
 const char *x86_target_name(enum x86_target target);
