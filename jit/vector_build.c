@@ -443,67 +443,6 @@ void vector_statements(struct vector_builder *builder, const struct ir_stmt *fir
     builder->depth--;
 }
 
-/* ---- fused products -------------------------------------------------------------------------- */
-
-static bool is_product(const struct vector_loop *loop, const int *uses, int number, akg_dtype dtype)
-{
-    if (number < 0)
-        return false;
-    const struct vector_value *value = &loop->values.items[number];
-    return value->kind == VECTOR_OPERATION && value->operation == OP_MUL && value->dtype == dtype &&
-           uses[number] == 1;
-}
-
-static void take_product(struct vector_loop *loop, struct vector_value *value, int product, int rest)
-{
-    const struct vector_value *factors = &loop->values.items[product];
-    value->operands[0] = factors->operands[0];
-    value->operands[1] = factors->operands[1];
-    value->operands[2] = rest;
-}
-
-/* acc + -(a * b), as acc -= a * b comes to; `a`: what is accumulated. */
-static bool is_negated_product(const struct vector_loop *loop, const int *uses, int a, akg_dtype dtype)
-{
-    const struct vector_value *value = &loop->values.items[a];
-    return uses[a] == 1 && value->kind == VECTOR_OPERATION && value->operation == OP_NEG &&
-           is_product(loop, uses, value->operands[0], dtype);
-}
-
-/* A product that is used once, to be added to something, is not rounded. It stays where it is, unused. */
-void vector_fuse(struct vector_builder *builder)
-{
-    struct vector_loop *loop = builder->loop;
-    int *uses = arena_array(builder->arena, int, loop->values.count);
-    for (int k = 0; k < loop->values.count; k++)
-        for (int operand = 0; operand < 3; operand++)
-            if (loop->values.items[k].operands[operand] >= 0)
-                uses[loop->values.items[k].operands[operand]]++;
-    for (int k = 0; k < loop->values.count; k++) {
-        struct vector_value *value = &loop->values.items[k];
-        int a = value->operands[0], b = value->operands[1];
-        bool sum = value->operation == OP_ADD || value->operation == OP_SUB;
-        if (!dtype_is_float(value->dtype) || !sum)
-            continue;
-        if (value->kind == VECTOR_ACCUMULATE && is_product(loop, uses, a, value->dtype)) {
-            take_product(loop, value, a, -1);
-            value->operation = OP_FMA;
-        } else if (value->kind == VECTOR_ACCUMULATE && is_negated_product(loop, uses, a, value->dtype)) {
-            take_product(loop, value, loop->values.items[a].operands[0], -1);
-            value->operation = OP_NEG;
-        } else if (value->kind != VECTOR_OPERATION) {
-            continue;
-        } else if (is_product(loop, uses, a, value->dtype)) {
-            value->kind = VECTOR_FUSED;
-            take_product(loop, value, a, b);
-        } else if (is_product(loop, uses, b, value->dtype)) {
-            value->kind = VECTOR_FUSED;
-            value->operation = value->operation == OP_SUB ? OP_NEG : OP_ADD;
-            take_product(loop, value, b, a);
-        }
-    }
-}
-
 /* ---- the loop -------------------------------------------------------------------------------- */
 
 /* Whether the value is a function's that is really called. */
