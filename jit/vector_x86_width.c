@@ -55,8 +55,10 @@ bool machine_goes_by_halves(const struct machine *machine)
 {
     const struct vector_loop *loop = machine->loop;
     struct vector_slim slim; /* has whole vectors, and shares partial results */
-    if (!machine_is_avx512(machine) || loop->is_serial || loop->nest || loop->calls || loop->stops ||
-        loop->is_even || loop->choices.count || vector_has_scans(loop) || !machine_is_plain(loop))
+    bool may_have_rows = machine->options->slows && vector_is_rows(loop->nest);
+    if (!machine_is_avx512(machine) || loop->is_serial || (loop->nest && !may_have_rows) || loop->calls ||
+        loop->stops || loop->is_even || loop->choices.count || vector_has_scans(loop) ||
+        !machine_is_plain(loop))
         return false;
     for (int k = 0; k < loop->values.count; k++)
         if (loop->values.items[k].mask >= 0 || saturates(&loop->values.items[k]))
