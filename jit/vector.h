@@ -370,6 +370,7 @@ struct vector_options {
     int stream_bytes;   /* loops over so many bytes store past the caches; 0: none does (x86_cpu.h) */
     bool permutes;      /* any bytes out of two vectors are picked at once (x86_cpu.h) */
     bool splits;        /* vectors of 512 bits are computed in two halves (x86_cpu.h) */
+    bool slow_gathers;  /* lanes one by one are faster (x86_cpu.h) */
     bool slows;         /* such vectors lower the clock, and are stored slowly (x86_cpu.h) */
     bool is_apart; /* only to see what comes of it: the loops around, which are not known, stay on axes */
 };

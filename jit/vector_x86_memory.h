@@ -184,6 +184,12 @@ bool vector_has_groups(const struct vector_stream *stream);
 /* ---- vector_x86_gather.c ---- */
 
 int machine_gather(struct machine *machine, const struct vector_value *value, int index, int mask);
+/* Whether elements of the dtype are better loaded one after the other than gathered. */
+bool machine_gathers_in_turn(const struct machine *machine, akg_dtype dtype);
+/* As a gather would load them: from `element`, which has no index, at an index times its scale; the indices
+ * are of 64 bits where they are `far`. Lanes that the mask (0: none) leaves out are 0. */
+int machine_gather_in_turn(struct machine *machine, const struct vector_value *value, int index, bool far,
+                           struct x86_memory element, int mask);
 enum { MACHINE_PARTS = 4 };
 
 /* The vectors of 128 bits in one of so many bytes. */

@@ -121,6 +121,12 @@ int machine_load_by_step(struct machine *machine, const struct vector_value *val
                          int mask)
 {
     bool wide = vector_type_is_wide(value->type);
+    if (!mask && memory.index == X86_NONE && machine_gathers_in_turn(machine, value->dtype)) {
+        int step = (int)machine->loop->streams.items[value->stream].step;
+        int indices = machine_keep(machine, KEPT_STEPS, VECTOR_I32, 0, (uint64_t)step);
+        memory.scale = dtype_table[value->dtype].size;
+        return machine_gather_in_turn(machine, value, indices, false, memory, 0);
+    }
     int result =
         machine_copy(machine, machine_bits(machine, value->type), machine_constant(machine, value->type, 0));
     at_steps(machine, value, wide ? X86_VGATHERDPD : X86_VGATHERDPS, memory, result, mask);

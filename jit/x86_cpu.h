@@ -25,6 +25,8 @@ int x86_cpu_stream_bytes(void);
 bool x86_cpu_splits_vectors(void);
 /* Whether its clock is lower while it computes floats by vectors of 512 bits. */
 bool x86_cpu_slows_for_vectors(void);
+/* Whether a gather takes it longer than loads of as many lanes one by one. */
+bool x86_cpu_gathers_slowly(void);
 /* Whether it has AVX-512 VBMI. */
 bool x86_cpu_permutes_bytes(void);
 const char *x86_target_name(enum x86_target target);
