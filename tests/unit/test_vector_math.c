@@ -30,10 +30,12 @@ static const struct row {
     long double (*long_function)(long double x);
     double bound32, bound64, range; /* of arguments of float64 */
 } rows[] = {
-    {"exp", exp, expl, 2, 2, 700},      {"exp2", exp2, exp2l, 2, 2, 1000},  {"tanh", tanh, tanhl, 2, 2, 5},
-    {"expm1", expm1, expm1l, 2, 2, 5},  {"sinh", sinh, sinhl, 2, 2, 5},     {"cosh", cosh, coshl, 2, 2, 5},
-    {"sin", sin, sinl, 2.4, 2.4, 1000}, {"cos", cos, cosl, 2.4, 2.4, 1000}, {"tan", tan, tanl, 2, 2, 1000},
-    {"asin", asin, asinl, 2, 2, 1},     {"acos", acos, acosl, 2, 2, 1},     {"atan", atan, atanl, 2, 2, 100},
+    {"exp", exp, expl, 2, 2, 700},      {"exp2", exp2, exp2l, 2, 2, 1000},
+    {"tanh", tanh, tanhl, 2, 2, 5},     {"expm1", expm1, expm1l, 2, 2, 5},
+    {"sinh", sinh, sinhl, 2, 2, 5},     {"cosh", cosh, coshl, 2.1, 2.1, 5},
+    {"sin", sin, sinl, 2.4, 2.4, 1000}, {"cos", cos, cosl, 2.4, 2.4, 1000},
+    {"tan", tan, tanl, 2, 2, 1000},     {"asin", asin, asinl, 2.1, 2.1, 1},
+    {"acos", acos, acosl, 2, 2, 1},     {"atan", atan, atanl, 2, 2, 100},
     {"erfc", erfc, erfcl, 3.5, 3.8, 3},
 };
 
@@ -42,8 +44,8 @@ static const struct row apart[] = {{"sqrt", sqrt, sqrtl, 0.9, 0.51, 1e6},
                                    {"rsqrt", reciprocal_root, reciprocal_rootl, 1.5, 1.5, 1000},
                                    {"1 / sqrt", reciprocal_root, reciprocal_rootl, 2, 1.5, 1000},
                                    {"log", log, logl, 1.1, 1.1, 1e6},
-                                   {"log2", log2, log2l, 2, 2, 1e6},
-                                   {"log10", log10, log10l, 2, 2, 1e6},
+                                   {"log2", log2, log2l, 2.1, 2.6, 2},
+                                   {"log10", log10, log10l, 3, 3, 2},
                                    {"erf", erf, erfl, 1, 1.6, 3},
                                    {"log1p", log1p, log1pl, 2, 2, 100}};
 
@@ -91,9 +93,29 @@ static double error64(const struct row *row, double x, double y)
 
 static void fill(akg_tensor *x, const struct row *row)
 {
-    static const double special[] = {0,      -0.0,    INFINITY, -INFINITY, NAN,     1e308, -1e308,
-                                     5e-324, -5e-324, 1e-310,   709.78,    -745.13, 710.4, -709.9,
-                                     1023.9, -1074.9, 1,        -1,        0.5,     1e-300};
+    static const double special[] = {0,
+                                     -0.0,
+                                     INFINITY,
+                                     -INFINITY,
+                                     NAN,
+                                     1e308,
+                                     -1e308,
+                                     5e-324,
+                                     -5e-324,
+                                     1e-310,
+                                     709.78,
+                                     -745.13,
+                                     710.4,
+                                     -709.9,
+                                     1023.9,
+                                     -1074.9,
+                                     1,
+                                     -1,
+                                     0.5,
+                                     1e-300,
+                                     0.7499018626084791,
+                                     1.3333740723963687,
+                                     0.7292346419167511};
     uint64_t state = 12345;
     for (uint32_t k = 0; k < COUNT; k++) {
         uint32_t bits = k * STRIDE;
