@@ -157,8 +157,11 @@ static const char *infix(struct plain *plain, const struct ir_expr *expr, const 
                          enum plain_precedence *precedence)
 {
     bool bits = row->precedence == PLAIN_BITS || row->precedence == PLAIN_SHIFT;
+    /* what is shifted has the type of the result: a number alone would be an int, of too few bits */
+    bool is_alone = row->precedence == PLAIN_SHIFT && expr->operands[0]->kind == IR_INTEGER;
     *precedence = row->precedence;
-    return arena_format(&plain->arena, "%s %s %s",
+    return arena_format(&plain->arena, is_alone ? "(%s)%s %s %s" : "%s%s %s %s",
+                        is_alone ? plain_type(expr->dtype) : "",
                         plain_expr(plain, expr->operands[0], bits ? PLAIN_UNARY : row->precedence), row->text,
                         plain_expr(plain, expr->operands[1],
                                    bits ? PLAIN_UNARY : (enum plain_precedence)(row->precedence + 1)));

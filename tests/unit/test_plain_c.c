@@ -92,6 +92,13 @@ static const struct row rows[] = {
      {{AKG_BOOL, 1, {40}}, {AKG_INT8, 1, {40}}, {AKG_INT32, 1, {40}}},
      "!a[i]",
      0},
+    {"a number that is shifted has 64 bits",
+     "def f(x: uint8):\n    y = output_tensor(x.shape, int64)\n    for i in range(x.shape[0]):\n"
+     "        y[i] = (1 << (i + 30)) - (5 >> (i + 40)) + int64(x[i])\n    return y\n",
+     1,
+     {{AKG_UINT8, 1, {20}}},
+     "(long)1 <<",
+     0},
     {"broadcast: what is repeated is there once",
      "@broadcast\ndef f(x, y, z):\n    t = output_tensor(x.shape, x.dtype)\n    for p in grid(x.shape):\n"
      "        t[p] = x[p] * y[p] - z[p]\n    return t\n",
