@@ -45,6 +45,8 @@ def torch_table():
         "leaky_relu": lambda x: F.leaky_relu(x), "silu": lambda x: F.silu(x), "softplus": lambda x: F.softplus(x),
         "gelu": lambda x: F.gelu(x),
         "reshape": lambda x, shape: x.reshape(shape).clone(),
+        "flatten_rows": lambda x: x.reshape(-1, x.shape[-1]).clone(),
+        "unflatten_rows": lambda x, shape: x.reshape(shape).clone(),
         "transpose": lambda x: x.T.contiguous(),
         "concat": lambda axis, xs: torch.cat(xs, axis),
         "slice": lambda x, starts, stops: stdlib.sliced(x, starts, stops).contiguous(),

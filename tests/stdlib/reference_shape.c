@@ -19,6 +19,25 @@ void reference_reshape(struct trial *t)
     memcpy(trial_result(t, rank, shape)->data, x->data, sizeof *x->data * (size_t)x->count);
 }
 
+void reference_flatten_rows(struct trial *t)
+{
+    const struct array *x = trial_input(t, "x");
+    int64_t shape[2] = {1, x->shape[x->rank - 1]};
+
+    for (int k = 0; k < x->rank - 1; k++)
+        shape[0] *= x->shape[k];
+    memcpy(trial_result(t, 2, shape)->data, x->data, sizeof *x->data * (size_t)x->count);
+}
+
+void reference_unflatten_rows(struct trial *t)
+{
+    const struct array *x = trial_input(t, "x");
+    int64_t shape[AKG_MAX_RANK];
+    int rank = trial_ints(t, "shape", shape);
+
+    memcpy(trial_result(t, rank, shape)->data, x->data, sizeof *x->data * (size_t)x->count);
+}
+
 void reference_transpose(struct trial *t)
 {
     const struct array *x = trial_input(t, "x");
