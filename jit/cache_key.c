@@ -52,6 +52,7 @@ void cache_key_begin(struct text *key, const char *tier, const struct ir_kernel 
     add_part(key, "strict", options->strict ? "yes" : "no");
     add_part(key, "trusts indices", options->trust_indices ? "yes" : "no");
     add_part(key, "permutes bytes", options->permutes ? "yes" : "no");
+    add_part(key, "counts bits", options->counts_bits ? "yes" : "no");
     add_part(key, "stores past caches", options->stream_bytes ? "yes" : "no");
     add_signature(key, kernel);
 }

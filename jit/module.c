@@ -448,6 +448,7 @@ static bool module_build(struct akg_module *module, const jit_source *source, co
         module->vectors.target = x86_cpu_target();
     module->vectors.stream_bytes = x86_cpu_stream_bytes();
     module->vectors.splits = x86_cpu_splits_vectors();
+    module->vectors.counts_bits = x86_cpu_counts_bits();
     module->vectors.slow_gathers = x86_cpu_gathers_slowly();
     module->vectors.slows = x86_cpu_slows_for_vectors();
     module->vectors.permutes = x86_cpu_permutes_bytes();

@@ -369,6 +369,7 @@ struct vector_options {
     bool trust_indices; /* indices that were to be tested are not */
     int stream_bytes;   /* loops over so many bytes store past the caches; 0: none does (x86_cpu.h) */
     bool permutes;      /* any bytes out of two vectors are picked at once (x86_cpu.h) */
+    bool counts_bits;   /* those that are set in a lane, by one instruction (x86_cpu.h) */
     bool splits;        /* vectors of 512 bits are computed in two halves (x86_cpu.h) */
     bool slow_gathers;  /* lanes one by one are faster (x86_cpu.h) */
     bool slows;         /* such vectors lower the clock, and are stored slowly (x86_cpu.h) */

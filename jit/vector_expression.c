@@ -196,8 +196,8 @@ static int with_bits(struct vector_builder *builder, enum operation operation, a
                  vector_constant(builder, dtype, (union dtype_value){.i = (int64_t)bits}));
 }
 
-/* The bits that are set: those of pairs of bits, of four, of bytes, then the sum of the bytes (Warren,
- * Hacker's Delight, section 5-1). */
+/* The bits that are set: by one instruction, if lanes are not the narrower ones of vector_slim.c, or those of
+ * pairs of bits, of four, of bytes, then the sum of the bytes (Warren, Hacker's Delight, section 5-1). */
 static int popcount(struct vector_builder *builder, akg_dtype dtype, int a)
 {
     static const akg_dtype naturals[] = {
@@ -210,6 +210,10 @@ static int popcount(struct vector_builder *builder, akg_dtype dtype, int a)
         a = vector_operation(builder, OP_CAST, narrow, dtype, a, -1, -1);
     if (narrow != lane)
         a = vector_operation(builder, OP_CAST, lane, narrow, a, -1, -1);
+    if (size >= 4 && builder->options->counts_bits && builder->options->target == X86_TARGET_AVX512) {
+        sum = apply(builder, OP_POPCOUNT, lane, a, -1);
+        return dtype == lane ? sum : vector_operation(builder, OP_CAST, dtype, lane, sum, -1, -1);
+    }
     pairs = with_bits(builder, OP_BITAND, lane, with_bits(builder, OP_SHR, lane, a, 1), all / 3);
     pairs = apply(builder, OP_SUB, lane, a, pairs);
     fours = with_bits(builder, OP_BITAND, lane, with_bits(builder, OP_SHR, lane, pairs, 2), all / 5);

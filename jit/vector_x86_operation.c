@@ -580,6 +580,9 @@ int machine_operation(struct machine *machine, const struct vector_value *value,
     case OP_SHL:
     case OP_SHR:
         return shift(machine, value, a, b);
+    case OP_POPCOUNT: /* of 32 or 64 bits */
+        return machine_rm(machine, value->type == VECTOR_I64 ? X86_VPOPCNTQ : X86_VPOPCNTD,
+                          machine_bits(machine, value->type), a);
     default:
         return real_operation(machine, value, operands);
     }

@@ -79,12 +79,15 @@ static unsigned family(void)
 }
 
 /* What the questions below answer. In a virtual machine asking the processor takes some microseconds. */
-enum { KNOWN = 1, STREAMS = 2, SPLITS = 4, PERMUTES = 8, SLOWS = 16, GATHERS_SLOWLY = 32 };
+enum { KNOWN = 1, STREAMS = 2, SPLITS = 4, PERMUTES = 8, SLOWS = 16, GATHERS_SLOWLY = 32, COUNTS_BITS = 64 };
 
-static bool has_vbmi(void)
+/* Of what is for AVX-512 alone. */
+static int find_extensions(void)
 {
     unsigned a, b, c, d;
-    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (c & bit_AVX512VBMI) != 0;
+    if (x86_cpu_target() != X86_TARGET_AVX512 || !__get_cpuid_count(7, 0, &a, &b, &c, &d))
+        return 0;
+    return (c & bit_AVX512VBMI ? PERMUTES : 0) | (c & bit_AVX512VPOPCNTDQ ? COUNTS_BITS : 0);
 }
 
 /* Those of Intel before Sapphire Rapids, which was the first one to have AVX512_FP16, must not gather from
@@ -111,8 +114,7 @@ static int describe(void)
         answer |= family() == ZEN_4 ? STREAMS | SPLITS : STREAMS;
     else if (maker == MAKER_INTEL && is_wide)
         answer |= guards_gathers() ? STREAMS | SLOWS | GATHERS_SLOWLY : STREAMS | SLOWS;
-    if (has_vbmi())
-        answer |= PERMUTES;
+    answer |= find_extensions();
     atomic_store(&known, answer);
     return answer;
 }
@@ -148,6 +150,11 @@ bool x86_cpu_permutes_bytes(void)
     return describe() & PERMUTES;
 }
 
+bool x86_cpu_counts_bits(void)
+{
+    return describe() & COUNTS_BITS;
+}
+
 enum x86_target x86_cpu_target(void)
 {
     static atomic_int known; /* + 1; in a virtual machine the question takes some microseconds */
@@ -179,6 +186,11 @@ bool x86_cpu_gathers_slowly(void)
 }
 
 bool x86_cpu_permutes_bytes(void)
+{
+    return false;
+}
+
+bool x86_cpu_counts_bits(void)
 {
     return false;
 }

@@ -29,6 +29,8 @@ bool x86_cpu_slows_for_vectors(void);
 bool x86_cpu_gathers_slowly(void);
 /* Whether it has AVX-512 VBMI. */
 bool x86_cpu_permutes_bytes(void);
+/* Whether it has AVX-512 VPOPCNTDQ. */
+bool x86_cpu_counts_bits(void);
 const char *x86_target_name(enum x86_target target);
 /* False when there is none of that name. */
 bool x86_target_from_name(const char *name, enum x86_target *target);

@@ -27,6 +27,7 @@ void pair_init(struct jit_pair *pair)
     pair->vectors = (struct vector_options){.target = x86_cpu_target(),
                                             .strict = true,
                                             .permutes = x86_cpu_permutes_bytes(),
+                                            .counts_bits = x86_cpu_counts_bits() && made & 8,
                                             .splits = made & 1,
                                             .slows = made & 2,
                                             .slow_gathers = made & 4};
