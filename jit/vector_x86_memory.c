@@ -734,6 +734,14 @@ static int first_index(struct machine *machine, const struct vector_value *value
         machine_add(machine, (struct x86_instruction){.form = X86_ADD_BY,
                                                       .rm = SCRATCH,
                                                       .immediate = down ? -machine->ahead : machine->ahead});
+    if (machine_is_avx512(machine)) {
+        machine_add(machine, (struct x86_instruction){.form = wide ? X86_VPBROADCASTQ_GENERAL
+                                                                   : X86_VPBROADCASTD_GENERAL,
+                                                      .bits = bits,
+                                                      .reg = first,
+                                                      .rm = SCRATCH});
+        return first;
+    }
     int one = machine_new_vector(machine, 128);
     machine_add(machine,
                 (struct x86_instruction){
