@@ -442,16 +442,12 @@ static bool module_build(struct akg_module *module, const jit_source *source, co
 
     module->source.name = arena_copy(&module->arena, name, strlen(name));
     module->backend = options && options->backend ? options->backend : JIT_BACKEND_TCC;
+    enum x86_target target;
+    if (!options || !options->target || !x86_target_from_name(options->target, &target))
+        target = x86_cpu_target();
+    module->vectors = vector_options_here(target);
     module->vectors.strict = options && options->strict;
     module->tf32 = options && options->tf32;
-    if (!options || !options->target || !x86_target_from_name(options->target, &module->vectors.target))
-        module->vectors.target = x86_cpu_target();
-    module->vectors.stream_bytes = x86_cpu_stream_bytes();
-    module->vectors.splits = x86_cpu_splits_vectors();
-    module->vectors.counts_bits = x86_cpu_counts_bits();
-    module->vectors.slow_gathers = x86_cpu_gathers_slowly();
-    module->vectors.slows = x86_cpu_slows_for_vectors();
-    module->vectors.permutes = x86_cpu_permutes_bytes();
     disk_cache_choose(&module->cache, &module->arena, options ? options->cache : NULL, &module->notes);
     if (source->text) {
         module->source.text = arena_copy(&module->arena, source->text, source->length);

@@ -376,6 +376,11 @@ struct vector_options {
     bool is_apart; /* only to see what comes of it: the loops around, which are not known, stay on axes */
 };
 
+/* What is asked for by default: for this processor's sort of the target, not strict. */
+struct vector_options vector_options_here(enum x86_target target);
+/* Whether two of them, which began as vector_options_here, ask for the same. */
+bool vector_options_same(const struct vector_options *a, const struct vector_options *b);
+
 /* Whether the loop's iterations hang on each other by nothing but scalars. */
 bool vector_may_choose(const struct dependence_loop *verdict);
 

@@ -156,11 +156,8 @@ static akg_status emit_kernel_c(struct emission *emission, struct ir_kernel *ker
     bool good;
 
     if (emission->stage == AKG_STAGE_ASM) {
-        struct vector_options vectors = {.target = emission->target,
-                                         .strict = emit_is_strict(emission),
-                                         .stream_bytes = x86_cpu_stream_bytes(),
-                                         .permutes = x86_cpu_permutes_bytes(),
-                                         .splits = x86_cpu_splits_vectors()};
+        struct vector_options vectors = vector_options_here(emission->target);
+        vectors.strict = emit_is_strict(emission);
         return vector_plan_print(&emission->out, kernel, &vectors) ? AKG_OK : AKG_ERROR_MEMORY;
     }
     text_init(&complaint);

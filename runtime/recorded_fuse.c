@@ -420,9 +420,8 @@ static const struct jit_instance *group_instance(struct group *group)
     struct jit_instance *fused = group->bound->graph->fused;
 
     for (int m = 1; m < group->count; m++)
-        if (memcmp(&group->candidates[m].step->recorded->kernel->module->vectors,
-                   &group->candidates[0].step->recorded->kernel->module->vectors,
-                   sizeof(struct vector_options)) != 0 ||
+        if (!vector_options_same(&group->candidates[m].step->recorded->kernel->module->vectors,
+                                 &group->candidates[0].step->recorded->kernel->module->vectors) ||
             group->candidates[m].step->recorded->kernel->module->tf32 !=
                 group->candidates[0].step->recorded->kernel->module->tf32)
             return NULL;
