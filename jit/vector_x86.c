@@ -690,6 +690,15 @@ bool machine_build_loop(struct machine *machine)
     return !machine->refused;
 }
 
+/* The same, but for AVX2 alone. */
+static const struct vector_options *narrower(struct arena *arena, const struct vector_options *options)
+{
+    struct vector_options *narrow = arena_new(arena, struct vector_options);
+    *narrow = *options;
+    narrow->target = X86_TARGET_AVX2;
+    return narrow;
+}
+
 bool vector_x86(struct arena *arena, const struct vector_loop *loop, const struct vector_options *options,
                 struct vector_listing *listing)
 {
@@ -697,12 +706,8 @@ bool vector_x86(struct arena *arena, const struct vector_loop *loop, const struc
         return flow_x86(arena, loop, options, listing);
     if (loop->copies)
         return vector_x86_copy(arena, loop, options, listing);
-    if (options->target == X86_TARGET_AVX512 && vector_suits_avx2(arena, loop, options)) {
-        struct vector_options *narrower = arena_new(arena, struct vector_options);
-        *narrower = *options;
-        narrower->target = X86_TARGET_AVX2;
-        options = narrower;
-    }
+    if (options->target == X86_TARGET_AVX512 && vector_suits_avx2(arena, loop, options))
+        options = narrower(arena, options);
     if (loop->nest && !vector_is_rows(loop->nest))
         return vector_x86_nest(arena, loop, options, listing);
     if (loop->band)
@@ -713,7 +718,8 @@ bool vector_x86(struct arena *arena, const struct vector_loop *loop, const struc
     *machine = (struct machine){.arena = arena, .loop = loop, .options = options, .calls = loop->calls};
     machine->in_halves = machine_goes_by_halves(machine);
     if (!(loop->is_serial ? machine_build_serial(machine) : machine_build_loop(machine)))
-        return false;
+        return machine_is_avx512(machine) && !loop->is_serial &&
+               vector_x86(arena, loop, narrower(arena, options), listing); /* small elements with steps */
     if (vector_is_rows(loop->nest))
         machine_hold_slots(machine);
     machine_assemble(machine, listing);

@@ -2,14 +2,14 @@
  * vector_x86_small.c: elements of 8 and 16 bits with a constant step, for AVX-512, which gathers and scatters
  * none of these.
  *
- * Consumes a stream with a step; appends loads and stores of 16 or 8 lanes. Integers that lie within 128
- * bytes are loaded 16 bytes at a time, the last of which end where the last lane's element does, and brought
- * into their lanes by the 32 bits that they are in, or byte by byte (vector_x86_slim_step.c); backwards they
- * are turned. All else, and what a mask
- * leaves out, goes one by one through the frame, where it lies side by side.
+ * Consumes a stream with a step; appends loads and stores of 16 or 8 lanes. What lies within 128 bytes is
+ * loaded 16 bytes at a time, the last of which end where the last lane's element does, and brought into their
+ * lanes by the 32 bits that they are in, or byte by byte (vector_x86_slim_step.c); backwards they are turned.
+ * All else, and what a mask leaves out, goes one by one through the frame, where it lies side by side.
  */
 #include "vector_x86_slim.h"
 #include "vector_x86_memory.h"
+#include "vector_x86_operation.h"
 
 enum { QUARTER = 16 /* bytes */, WHOLE = 4 /* quarters of a vector */, MOST = 2 * WHOLE, BYTE = X86_R10 };
 
@@ -102,8 +102,8 @@ static bool lies_near(const struct machine *machine, const struct vector_value *
 {
     enum { LANES = 16 };
     struct spread spread = spread_of(machine, value);
-    return machine->lanes == LANES && dtype_is_integer(value->dtype) && spread.step > 1 &&
-           spread.quarters <= MOST;
+    return machine->lanes == LANES && (dtype_is_integer(value->dtype) || dtype_is_half(value->dtype)) &&
+           spread.step > 1 && spread.quarters <= MOST;
 }
 
 static int first_byte(const struct spread *spread, int quarter)
@@ -181,10 +181,11 @@ static int load_together(struct machine *machine, const struct vector_value *val
         machine_into(machine, X86_VPERMT2PS, 512, result, places, far, 0);
     }
     result = machine_rvm(machine, X86_VPSLLVD, 512, result, shifts);
-    bool is_signed = dtype_is_signed(value->dtype);
-    return machine_shift(machine, is_signed ? X86_VPSRAD_BY : X86_VPSRLD_BY,
-                         is_signed ? X86_VPSRAD_BY_WIDE : X86_VPSRLD_BY_WIDE, 512, result,
-                         32 - 8 * spread.size);
+    bool is_signed = dtype_is_integer(value->dtype) && dtype_is_signed(value->dtype);
+    result =
+        machine_shift(machine, is_signed ? X86_VPSRAD_BY : X86_VPSRLD_BY,
+                      is_signed ? X86_VPSRAD_BY_WIDE : X86_VPSRLD_BY_WIDE, 512, result, 32 - 8 * spread.size);
+    return dtype_is_half(value->dtype) ? machine_half_of_bits(machine, value->dtype, result) : result;
 }
 
 int machine_load_small_step(struct machine *machine, const struct vector_value *value, int mask)
