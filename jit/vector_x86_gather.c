@@ -9,7 +9,8 @@
  * lanes that are left out, where others are not, the stream's first one, which is there if any is. With
  * AVX-512 elements side by side come together (vector_x86_neighbours.c); where the processor gathers slowly
  * (vector_options.slow_gathers) lanes of 4 and 8 bytes come one after the other there, too: 16 floats in 4.9
- * ns for 8.8, eight doubles in 2.8 for 8.6 (Ice Lake).
+ * ns for 8.8, eight doubles in 2.8 for 8.6 (Ice Lake). Indices come from where the loop loads them, if they
+ * are as they lie there, else through the frame.
  */
 #include "vector_x86_loop.h"
 #include "vector_x86_memory.h"
@@ -204,21 +205,30 @@ static void store_indices(struct machine *machine, int indices, int bits, int pl
         store_indices(machine, machine_upper_half(machine, indices, bits, false), 256, place + 32);
 }
 
-static void load_index(struct machine *machine, bool far, int place)
+/* Indices side by side in memory, of `size` bytes. */
+struct indices {
+    struct x86_memory memory;
+    int size;
+};
+
+static void load_index(struct machine *machine, const struct indices *indices, int lane)
 {
-    machine_add(machine, (struct x86_instruction){.form = far ? X86_MOV : X86_MOVSXD,
+    struct x86_memory memory = indices->memory;
+    memory.displacement += lane * indices->size;
+    machine_add(machine, (struct x86_instruction){.form = indices->size == 8 ? X86_MOV : X86_MOVSXD,
                                                   .reg = X86_RAX,
                                                   .has_memory = true,
-                                                  .memory = {X86_RSP, X86_NONE, 1, place}});
+                                                  .memory = memory});
 }
 
-/* Lanes that fill 128 bits, by indices in the frame from `place` on. */
-static int part_in_turn(struct machine *machine, struct x86_memory element, int size, bool far, int place)
+/* Lanes that fill 128 bits, from `first` on. */
+static int part_in_turn(struct machine *machine, struct x86_memory element, int size,
+                        const struct indices *indices, int first)
 {
     int part = 0;
     for (int lane = 0; lane < 16 / size; lane++) {
         int more = machine_new_vector(machine, 128);
-        load_index(machine, far, place + lane * (far ? 8 : 4));
+        load_index(machine, indices, first + lane);
         if (lane == 0 || size == 8)
             load_lane(machine, size == 8 ? X86_VMOVSD_LOAD : X86_VMOVSS_LOAD, more, element);
         else
@@ -234,24 +244,50 @@ static int part_in_turn(struct machine *machine, struct x86_memory element, int 
     return part;
 }
 
+static int gather_by(struct machine *machine, const struct vector_value *value, const struct indices *indices,
+                     struct x86_memory element)
+{
+    int size = dtype_table[value->dtype].size, lanes = 16 / size;
+    element.index = X86_RAX;
+    int result = part_in_turn(machine, element, size, indices, 0);
+    for (int k = 1; k < machine->lanes / lanes; k++)
+        result = machine_rvmi(machine, X86_VINSERTF32X4, machine->lanes * size * 8, result,
+                              part_in_turn(machine, element, size, indices, k * lanes), k);
+    return result;
+}
+
 int machine_gather_in_turn(struct machine *machine, const struct vector_value *value, int index, bool far,
                            struct x86_memory element, int mask)
 {
     enum vector_type type = far ? VECTOR_I64 : VECTOR_I32;
-    int size = dtype_table[value->dtype].size, bits = machine_bits(machine, type);
-    int place = machine_frame(machine, bits / 8), lanes = 16 / size;
+    int bits = machine_bits(machine, type), place = machine_frame(machine, bits / 8);
+    const struct indices indices = {{X86_RSP, X86_NONE, 1, place}, far ? 8 : 4};
     if (mask) {
         index = clear_left_out(machine, type, index, mask);
         element = readable(machine, element, mask);
     }
     store_indices(machine, index, bits, place);
-    element.index = X86_RAX;
-    int result = part_in_turn(machine, element, size, far, place);
-    for (int k = 1; k < machine->lanes / lanes; k++) {
-        int part = part_in_turn(machine, element, size, far, place + k * lanes * (far ? 8 : 4));
-        result = machine_rvmi(machine, X86_VINSERTF32X4, machine->lanes * size * 8, result, part, k);
-    }
+    int result = gather_by(machine, value, &indices, element);
     return mask ? clear_left_out(machine, value->type, result, mask) : result;
+}
+
+/* Whether all lanes' indices are as they lie in memory, where they can be loaded from again. */
+static bool find_indices(struct machine *machine, const struct vector_value *value, struct indices *indices)
+{
+    const struct vector_loop *loop = machine->loop;
+    const struct vector_value *index = &loop->values.items[value->operands[0]];
+    if (index->kind == VECTOR_OPERATION && index->operation == OP_CAST && index->dtype == AKG_INT64 &&
+        index->from == AKG_INT32)
+        index = &loop->values.items[index->operands[0]];
+    if (index->kind != VECTOR_LOAD || index->mask >= 0 || (loop->nest && !vector_is_rows(loop->nest)) ||
+        (index->dtype != AKG_INT32 && index->dtype != AKG_INT64))
+        return false;
+    const struct vector_stream *stream = &loop->streams.items[index->stream];
+    if (stream->step_kind != VECTOR_UNIT || stream->dtype != index->dtype || stream->is_stored ||
+        stream->is_gathered || machine->pointers[index->stream] < 0)
+        return false;
+    *indices = (struct indices){machine_unit_memory(machine, index), dtype_table[index->dtype].size};
+    return true;
 }
 
 bool machine_gathers_in_turn(const struct machine *machine, akg_dtype dtype)
@@ -296,7 +332,10 @@ int machine_gather(struct machine *machine, const struct vector_value *value, in
     if (machine_gathers_in_turn(machine, value->dtype)) {
         struct x86_memory element = {machine_base(machine, value->stream), X86_NONE,
                                      dtype_table[value->dtype].size, 0};
-        return machine_gather_in_turn(machine, value, index, far, element, mask);
+        struct indices indices;
+        return !mask && find_indices(machine, value, &indices)
+                   ? gather_by(machine, value, &indices, element)
+                   : machine_gather_in_turn(machine, value, index, far, element, mask);
     }
     int result =
         machine_copy(machine, machine_bits(machine, value->type), machine_constant(machine, value->type, 0));
