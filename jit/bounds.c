@@ -290,7 +290,8 @@ static void append_limits(struct context *context)
             .condition =
                 ir_operation(kernel, OP_LE, magnitude, ir_integer(kernel, AKG_INT64, atom.limit), NULL),
             .message = arena_format(
-                kernel->arena, "attribute '%s' is too large: that indices stay inside is proved up to %lld",
+                kernel->arena,
+                "attribute '%s' is too large: what is proved of indices and divisors holds up to %lld",
                 atom.symbol->label ? atom.symbol->label : atom.symbol->name, (long long)atom.limit),
             .span = atom.symbol->span};
         list_push(kernel->arena, &kernel->preconditions, precondition);
