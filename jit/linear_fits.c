@@ -13,8 +13,8 @@ static const double largest_magnitude = 0x1p62;
 /* What counts is taken to stay below the first, and may begin at the second: at a small form plus a constant,
  * too. The largest magnitude leaves as much room again. */
 static const double small_magnitude = 0x1p61, begin_magnitude = 0x1p61 + 0x1p57;
-static const int64_t attribute_limits[] = {INT64_C(1) << 60, INT64_C(1) << 30, INT64_C(1) << 20,
-                                           INT64_C(1) << 10};
+static const int64_t attribute_limits[] = {INT64_C(1) << 60, INT64_C(1) << 50, INT64_C(1) << 40,
+                                           INT64_C(1) << 30, INT64_C(1) << 20, INT64_C(1) << 10};
 enum { LIMIT_COUNT = sizeof attribute_limits / sizeof *attribute_limits };
 
 static double form_magnitude(struct linear_space *space, const struct linear *form, int64_t limit, bool note);
