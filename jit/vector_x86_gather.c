@@ -271,6 +271,18 @@ int machine_gather_in_turn(struct machine *machine, const struct vector_value *v
     return mask ? clear_left_out(machine, value->type, result, mask) : result;
 }
 
+/* Whether an element of the stream may have been stored to since it was loaded. */
+static bool may_change(const struct vector_loop *loop, const struct vector_stream *stream)
+{
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *value = &loop->values.items[k];
+        if ((value->kind == VECTOR_STORE || value->kind == VECTOR_SCATTER) &&
+            loop->streams.items[value->stream].access->buffer == stream->access->buffer)
+            return true;
+    }
+    return false;
+}
+
 /* Whether all lanes' indices are as they lie in memory, where they can be loaded from again. */
 static bool find_indices(struct machine *machine, const struct vector_value *value, struct indices *indices)
 {
@@ -283,8 +295,8 @@ static bool find_indices(struct machine *machine, const struct vector_value *val
         (index->dtype != AKG_INT32 && index->dtype != AKG_INT64))
         return false;
     const struct vector_stream *stream = &loop->streams.items[index->stream];
-    if (stream->step_kind != VECTOR_UNIT || stream->dtype != index->dtype || stream->is_stored ||
-        stream->is_gathered || machine->pointers[index->stream] < 0)
+    if (stream->step_kind != VECTOR_UNIT || stream->dtype != index->dtype || stream->is_gathered ||
+        may_change(loop, stream) || machine->pointers[index->stream] < 0)
         return false;
     *indices = (struct indices){machine_unit_memory(machine, index), dtype_table[index->dtype].size};
     return true;
