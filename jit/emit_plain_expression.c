@@ -153,18 +153,63 @@ const char *plain_stored(struct plain *plain, akg_dtype dtype, const struct ir_e
 
 /* ---- operations --------------------------------------------------------------------- */
 
+/* Whether C takes what has 64 bits for an int: it is made of numbers alone. */
+static bool is_int_in_c(const struct ir_expr *expr)
+{
+    if (!dtype_is_integer(expr->dtype) || dtype_table[expr->dtype].size < 8)
+        return false;
+    if (expr->kind == IR_INTEGER)
+        return expr->integer >= INT32_MIN && expr->integer <= INT32_MAX;
+    if (expr->kind != IR_OPERATION)
+        return false;
+    struct ir_expr *const *operands = expr->operands;
+    switch (expr->operation) {
+    case OP_NEG:
+    case OP_ABS:
+    case OP_BITNOT:
+        return is_int_in_c(operands[0]);
+    case OP_SELECT:
+        return is_int_in_c(operands[1]) && is_int_in_c(operands[2]);
+    case OP_MIN:
+    case OP_MAX:
+    case OP_FLOORDIV:
+    case OP_MOD:
+    case OP_BITAND:
+    case OP_BITOR:
+    case OP_BITXOR:
+        return is_int_in_c(operands[0]) && is_int_in_c(operands[1]);
+    default:
+        return false;
+    }
+}
+
+/* Whether the first operand must be told to have 64 bits, or the result would not fit. */
+static bool needs_width(const struct ir_expr *expr)
+{
+    switch (expr->operation) {
+    case OP_SHL:
+    case OP_SHR:
+        return is_int_in_c(expr->operands[0]);
+    case OP_ADD:
+    case OP_SUB:
+    case OP_MUL:
+        return is_int_in_c(expr->operands[0]) && is_int_in_c(expr->operands[1]);
+    default:
+        return false;
+    }
+}
+
 static const char *infix(struct plain *plain, const struct ir_expr *expr, const struct infix_row *row,
                          enum plain_precedence *precedence)
 {
     bool bits = row->precedence == PLAIN_BITS || row->precedence == PLAIN_SHIFT;
-    /* what is shifted has the type of the result: a number alone would be an int, of too few bits */
-    bool is_alone = row->precedence == PLAIN_SHIFT && expr->operands[0]->kind == IR_INTEGER;
+    bool widens = needs_width(expr);
     *precedence = row->precedence;
-    return arena_format(&plain->arena, is_alone ? "(%s)%s %s %s" : "%s%s %s %s",
-                        is_alone ? plain_type(expr->dtype) : "",
-                        plain_expr(plain, expr->operands[0], bits ? PLAIN_UNARY : row->precedence), row->text,
-                        plain_expr(plain, expr->operands[1],
-                                   bits ? PLAIN_UNARY : (enum plain_precedence)(row->precedence + 1)));
+    return arena_format(
+        &plain->arena, widens ? "(%s)%s %s %s" : "%s%s %s %s", widens ? plain_type(expr->dtype) : "",
+        plain_expr(plain, expr->operands[0], bits || widens ? PLAIN_UNARY : row->precedence), row->text,
+        plain_expr(plain, expr->operands[1],
+                   bits ? PLAIN_UNARY : (enum plain_precedence)(row->precedence + 1)));
 }
 
 /* Of as many bits as the integer has. */

@@ -94,7 +94,11 @@ static const struct row rows[] = {
      0},
     {"a number that is shifted has 64 bits",
      "def f(x: uint8):\n    y = output_tensor(x.shape, int64)\n    for i in range(x.shape[0]):\n"
-     "        y[i] = (1 << (i + 30)) - (5 >> (i + 40)) + int64(x[i])\n    return y\n",
+     "        y[i] = (1 << (i + 30)) - (5 >> (i + 40)) + int64(x[i])\n"
+     "        y[i] += ((1 if x[i] > 3 else 5) << (i + 30)) + ((1 | 4) << (i + 40)) - (((~1) & 6) << (i + "
+     "40))\n"
+     "        y[i] -= (1 if x[i] > 3 else 5) * 1000000000 + (max(3, 1 if x[i] > 3 else 7) + 2147483647)\n"
+     "    return y\n",
      1,
      {{AKG_UINT8, 1, {20}}},
      "(long)1 <<",
