@@ -276,8 +276,8 @@ unsigned int akg_uint64_to_bfloat(unsigned long long value)
 /* ---- logarithms ---------------------------------------------------------------- */
 
 /* With a = 2^k m and s = (m - 1) / (m + 1) the logarithm of m is 2 atanh(s). What log2l gives is not enough:
- * a rounding of its 64 bits, times an exponent of some thousands, is a third of a unit of the power. Only the
- * first term is a hundredth of the last of them or more, so it has a rest of its own. */
+ * a rounding of its 64 bits, times an exponent of some thousands, is a third of a unit of the power. All
+ * terms behind the first come to a hundredth of it, so that 64 bits do for these, and it alone has a rest. */
 double akg_log2_rest(double a)
 {
     enum { TERMS = 16 }; /* s^2 < 0.0295: to 2^-80 of the sum */

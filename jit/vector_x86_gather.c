@@ -78,6 +78,20 @@ static void load_lane(struct machine *machine, enum x86_form form, int result, s
                              .form = form, .bits = 128, .reg = result, .has_memory = true, .memory = memory});
 }
 
+/* Of 32 bits. */
+static int insert_lane(struct machine *machine, int part, struct x86_memory element, int lane)
+{
+    int result = machine_new_vector(machine, 128);
+    machine_add(machine, (struct x86_instruction){.form = X86_VINSERTPS,
+                                                  .bits = 128,
+                                                  .reg = result,
+                                                  .vvvv = part,
+                                                  .has_memory = true,
+                                                  .memory = element,
+                                                  .immediate = lane << 4});
+    return result;
+}
+
 /* Lanes from `first` on that fill 128 bits. */
 static int gather_part(struct machine *machine, const int indices[MACHINE_PARTS], int index_size,
                        struct x86_memory element, int first)
@@ -92,15 +106,7 @@ static int gather_part(struct machine *machine, const int indices[MACHINE_PARTS]
             load_lane(machine, X86_VMOVSD_LOAD, second, element);
             part = machine_rvm(machine, X86_VUNPCKLPD, 128, part, second);
         } else {
-            int more = machine_new_vector(machine, 128);
-            machine_add(machine, (struct x86_instruction){.form = X86_VINSERTPS,
-                                                          .bits = 128,
-                                                          .reg = more,
-                                                          .vvvv = part,
-                                                          .has_memory = true,
-                                                          .memory = element,
-                                                          .immediate = (lane - first) << 4});
-            part = more;
+            part = insert_lane(machine, part, element, lane - first);
         }
     }
     return part;
@@ -227,19 +233,14 @@ static int part_in_turn(struct machine *machine, struct x86_memory element, int 
 {
     int part = 0;
     for (int lane = 0; lane < 16 / size; lane++) {
-        int more = machine_new_vector(machine, 128);
         load_index(machine, indices, first + lane);
-        if (lane == 0 || size == 8)
-            load_lane(machine, size == 8 ? X86_VMOVSD_LOAD : X86_VMOVSS_LOAD, more, element);
-        else
-            machine_add(machine, (struct x86_instruction){.form = X86_VINSERTPS,
-                                                          .bits = 128,
-                                                          .reg = more,
-                                                          .vvvv = part,
-                                                          .has_memory = true,
-                                                          .memory = element,
-                                                          .immediate = lane << 4});
-        part = lane && size == 8 ? machine_rvm(machine, X86_VUNPCKLPD, 128, part, more) : more;
+        if (lane && size == 4) {
+            part = insert_lane(machine, part, element, lane);
+            continue;
+        }
+        int more = machine_new_vector(machine, 128);
+        load_lane(machine, size == 8 ? X86_VMOVSD_LOAD : X86_VMOVSS_LOAD, more, element);
+        part = lane ? machine_rvm(machine, X86_VUNPCKLPD, 128, part, more) : more;
     }
     return part;
 }

@@ -4,7 +4,8 @@
  *
  * Consumes a load of all lanes of a stream with such a step; appends loads of all vectors from the first
  * lane's element to the last one's. Of a nest, whose elements lie apart only where it stores them
- * (vector_stream.c), appends a gather or a scatter. For AVX-512.
+ * (vector_stream.c), appends a gather, or loads one after the other where that is slow, or a scatter. For
+ * AVX-512.
  */
 #include "vector_x86_points.h"
 #include "vector_x86_memory.h"

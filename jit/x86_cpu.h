@@ -1,5 +1,5 @@
 /*
- * x86_cpu.h: which vector instructions there are.
+ * x86_cpu.h: which vector instructions there are, and which of them this processor is slow at.
  *
  * Asks the processor, and the operating system whether it keeps the registers (xgetbv). A target may be asked
  * for by name, so that what a better processor would not choose can be tested on it.

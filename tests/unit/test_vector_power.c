@@ -1,9 +1,11 @@
 /*
  * test_vector_power.c: powers in lanes against pow in double: every pair of special numbers, with the signs
  * of zeros, and random ones, for exponents in a tensor, in a scalar and known; float32 and float16, on both
- * targets. Bases in a scalar, and known ones and exponents, of float64 too, against powl.
+ * targets. Bases in a scalar, and known ones and exponents, of float64 too, against powl; what
+ * logarithms of such a base lack.
  */
 #include "../../include/akg.h"
+#include "../../jit/scalar_library.h"
 #include "../../jit/x86_cpu.h"
 #include "check.h"
 
@@ -256,8 +258,38 @@ static void check_target(enum x86_target target)
     check_knowns(AKG_FLOAT64, target);
 }
 
+/* log2 of each is high + rest, by mpmath with 300 bits. */
+static void test_log2_rest(void)
+{
+    static const struct {
+        double a, high, rest;
+    } rows[] = {
+        {0x1.f0a3d70a3d70ap-1, -0x1.67fbe1187ee49p-5, -0x1.3f090820249b0p-61},
+        {0x1.0000000000001p+0, 0x1.71547652b82fdp-52, 0x1.7b365759f7d4fp-106},
+        {0x1.fffffffffffffp-1, -0x1.71547652b82fep-53, -0x1.cf33ba5220647p-107},
+        {0x1.6a09e667f3bcdp+0, 0x1.0000000000001p-1, -0x1.c991a39819edfp-57},
+        {0x1.6a09e667f3bccp-1, -0x1.0000000000001p-1, -0x1.37468f53ef442p-56},
+        {0x1.8p+1, 0x1.95c01a39fbd68p+0, 0x1.e7e802c48281ap-54},
+        {0x1.5bf0a8b145769p+1, 0x1.71547652b82fep+0, -0x1.03f6c00009686p-54},
+        {0x1.8p-1040, -0x1.03da8ff971811p+10, 0x1.6879fa00b120ap-44},
+        {0x1.fffffffffffffp+1023, 0x1p+10, -0x1.71547652b82fep-53},
+        {0x1.4p+3, 0x1.a934f0979a371p+1, 0x1.7f2495fb7fa6dp-53},
+        {0x1.00068db8bac71p+0, 0x1.2e8a3a5041f41p-13, -0x1.cd872283a8f7ep-69},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        double above = log2(rows[k].a) - rows[k].high; /* where log2 does not round to the nearest */
+        CHECK(fabs(akg_log2_rest(rows[k].a) + above - rows[k].rest) <= 0x1p-68 * fabs(rows[k].high));
+    }
+    for (int exponent = -1074; exponent < 1024; exponent++)
+        CHECK(akg_log2_rest(ldexp(1, exponent)) == 0);
+    static const double none[] = {0, -0.0, -1, INFINITY, -INFINITY, NAN};
+    for (size_t k = 0; k < sizeof none / sizeof *none; k++)
+        CHECK(isnan(akg_log2_rest(none[k])));
+}
+
 int main(void)
 {
+    test_log2_rest();
     enum x86_target best = x86_cpu_target();
     for (int target = X86_TARGET_NONE + 1; target <= (int)best; target++)
         check_target((enum x86_target)target);
