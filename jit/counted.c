@@ -3,16 +3,17 @@
  *
  *     i = 0; while i < n and c: { ...; i = i + 1 }   ->   for j = 0 to n: { if not c: break; ... j ... }
  *
- * Consumes an elaborated kernel; changes whiles of which one condition compares an int64 that each iteration
- * ends by counting with what stays the same. The variable that is counted is one of the loop's own then;
- * where the program goes on with it, it gets the value that it has behind a loop that nothing else ends.
- * Nothing here may wrap, or evaluate what the while would not.
+ * Consumes an elaborated kernel; changes whiles of which one condition compares an int64, or an int32, that
+ * each iteration ends by counting with what stays the same. The variable that is counted is one of the loop's
+ * own then. Where the program goes on with it, it gets before the loop the value that it has behind one that
+ * nothing else ends, and, where something does, that of the iteration. Nothing here may wrap, or evaluate
+ * what the while would not.
  */
 #include "counted.h"
 
 #include "pass.h"
 
-enum { DEEPEST = 100, CONDITIONS = 8, BITS = 61 };
+enum { DEEPEST = 100, CONDITIONS = 8, SPARE = 2 /* bits */ };
 
 struct counted {
     struct pass *pass;
@@ -36,7 +37,8 @@ static bool is_other_assignment(struct ir_stmt *stmt, void *variable)
 static bool is_counting(const struct ir_stmt *stmt, int64_t *by)
 {
     const struct ir_expr *value = stmt->value;
-    if (stmt->kind != IR_ASSIGN || stmt->symbol->dtype != AKG_INT64 || value->kind != IR_OPERATION ||
+    akg_dtype dtype = stmt->kind == IR_ASSIGN ? stmt->symbol->dtype : AKG_BOOL;
+    if ((dtype != AKG_INT64 && dtype != AKG_INT32) || value->kind != IR_OPERATION ||
         (value->operation != OP_ADD && value->operation != OP_SUB))
         return false;
     bool first = value->operands[0]->kind == IR_SYMBOL && value->operands[0]->symbol == stmt->symbol;
@@ -95,7 +97,7 @@ static bool stays(struct ir_expr *expr, void *context)
 static bool has_room(const struct ir_expr *expr)
 {
     struct pass_ranges none = {.count = 0};
-    return pass_bits_of(&none, expr) <= BITS;
+    return pass_bits_of(&none, expr) <= dtype_table[expr->dtype].size * 8 - 1 - SPARE;
 }
 
 /* The condition as variable < end, or variable > end where it is counted down. */
@@ -114,7 +116,7 @@ static bool settle_end(struct counted *counted, const struct ir_expr *condition)
         ((is_equal || counted->by < -1 || counted->by > 1) && !has_room(end)))
         return false;
     counted->end = is_equal ? ir_operation(counted->kernel, counted->by > 0 ? OP_ADD : OP_SUB, end,
-                                           ir_integer(counted->kernel, AKG_INT64, 1), NULL)
+                                           ir_integer(counted->kernel, end->dtype, 1), NULL)
                             : end;
     return true;
 }
@@ -208,30 +210,33 @@ static struct ir_stmt *break_unless(const struct counted *counted, struct ir_exp
     return choice;
 }
 
-/* variable = the first place that is no longer in the range */
-static struct ir_stmt *last_value(const struct counted *counted)
+static struct ir_stmt *assign(const struct counted *counted, struct ir_expr *value)
+{
+    struct ir_stmt *stmt = ir_stmt_new(counted->kernel, IR_ASSIGN, counted->loop->span);
+    stmt->symbol = counted->variable;
+    stmt->value = value;
+    return stmt;
+}
+
+/* The first place that is no longer in the range. */
+static struct ir_expr *last_value(const struct counted *counted)
 {
     struct ir_kernel *kernel = counted->kernel;
+    akg_dtype dtype = counted->variable->dtype;
     int64_t by = counted->by > 0 ? counted->by : -counted->by;
     struct ir_expr *variable = ir_symbol_use(kernel, counted->variable);
-    struct ir_stmt *last = ir_stmt_new(kernel, IR_ASSIGN, counted->loop->span);
-    last->symbol = counted->variable;
-    if (by == 1) {
-        last->value = ir_operation(kernel, counted->by > 0 ? OP_MAX : OP_MIN, variable,
-                                   pass_copy(counted->pass, counted->end), NULL);
-        return last;
-    }
     struct ir_expr *end = pass_copy(counted->pass, counted->end);
+    if (by == 1)
+        return ir_operation(kernel, counted->by > 0 ? OP_MAX : OP_MIN, variable, end, NULL);
     struct ir_expr *way = counted->by > 0 ? ir_operation(kernel, OP_SUB, end, variable, NULL)
                                           : ir_operation(kernel, OP_SUB, variable, end, NULL);
-    struct ir_expr *far = ir_operation(kernel, OP_MAX, way, ir_integer(kernel, AKG_INT64, 0), NULL);
+    struct ir_expr *far = ir_operation(kernel, OP_MAX, way, ir_integer(kernel, dtype, 0), NULL);
     struct ir_expr *steps = ir_operation(
-        kernel, OP_FLOORDIV, ir_operation(kernel, OP_ADD, far, ir_integer(kernel, AKG_INT64, by - 1), NULL),
-        ir_integer(kernel, AKG_INT64, by), NULL);
-    last->value = ir_operation(
-        kernel, OP_ADD, ir_symbol_use(kernel, counted->variable),
-        ir_operation(kernel, OP_MUL, steps, ir_integer(kernel, AKG_INT64, counted->by), NULL), NULL);
-    return last;
+        kernel, OP_FLOORDIV, ir_operation(kernel, OP_ADD, far, ir_integer(kernel, dtype, by - 1), NULL),
+        ir_integer(kernel, dtype, by), NULL);
+    return ir_operation(kernel, OP_ADD, ir_symbol_use(kernel, counted->variable),
+                        ir_operation(kernel, OP_MUL, steps, ir_integer(kernel, dtype, counted->by), NULL),
+                        NULL);
 }
 
 /* A break, or continue, of the loop whose body the block is. */
@@ -244,12 +249,71 @@ static bool has_jump(const struct ir_stmt *block, enum ir_stmt_kind kind)
     return false;
 }
 
+/* As the variable of the loop counts, in int64. */
+static struct ir_expr *in_places(const struct counted *counted, struct ir_expr *value)
+{
+    return value->dtype == AKG_INT64 ? value : ir_cast(counted->kernel, AKG_INT64, value);
+}
+
+static struct ir_expr *substitute(struct pass *pass, struct ir_expr *expr, void *unused)
+{
+    (void)unused;
+    return ir_expr_substitute(pass->kernel, expr);
+}
+
+static bool substitute_in(struct ir_stmt *stmt, void *pass)
+{
+    pass_rewrite(pass, stmt, substitute, NULL);
+    return true;
+}
+
+/* Of the loop whose body the block is: breaks set the variable before. */
+static void assign_at_breaks(const struct counted *counted, struct ir_stmt **block, struct ir_expr *value)
+{
+    for (; *block; block = &(*block)->next) {
+        struct ir_stmt *stmt = *block;
+        if (stmt->kind == IR_IF) {
+            assign_at_breaks(counted, &stmt->body, value);
+            assign_at_breaks(counted, &stmt->otherwise, value);
+        } else if (stmt->kind == IR_BREAK) {
+            *block = assign(counted, pass_copy(counted->pass, value));
+            (*block)->next = stmt;
+            block = &(*block)->next;
+        }
+    }
+}
+
+/* Where the loop begins, as it is before it: the variable gets another value there. */
+static struct ir_stmt *hold_begin(const struct counted *counted, struct ir_expr **begin)
+{
+    if (ir_expr_walk(*begin, is_fixed, NULL))
+        return NULL;
+    struct ir_stmt *held = pass_declare(counted->pass, IR_SYMBOL_LET, "begin", *begin, counted->loop->span);
+    *begin = ir_symbol_use(counted->kernel, held->symbol);
+    return held;
+}
+
+/* The variable gets its last value where the loop stands; gives the loop, which stands behind that. */
+static struct ir_stmt *set_before(const struct counted *counted, struct ir_expr **begin)
+{
+    struct ir_stmt *loop = counted->loop, *held = hold_begin(counted, begin);
+    struct ir_stmt *last = assign(counted, last_value(counted)), *first = held ? held : last;
+    struct ir_stmt *moved = ir_stmt_new(counted->kernel, IR_FOR, loop->span);
+    *moved = *loop;
+    *loop = *first;
+    if (held)
+        loop->next = last;
+    (held ? last : loop)->next = moved;
+    return moved;
+}
+
 /* Takes the while's place; the block is the one that it stands in. */
 static void count(struct counted *counted, const struct ir_stmt *block, bool is_used)
 {
     struct ir_stmt *loop = counted->loop;
     struct ir_symbol *variable = counted->variable;
     struct ir_symbol *number = ir_symbol_new(counted->kernel, IR_SYMBOL_LOOP, variable->name, AKG_INT64);
+    struct ir_expr *place = ir_symbol_use(counted->kernel, number), *begin = begin_of(counted, block);
     number->label = variable->label ? variable->label : variable->name;
     number->span = loop->span;
     *counted->step = NULL;
@@ -260,18 +324,20 @@ static void count(struct counted *counted, const struct ir_stmt *block, bool is_
         choice->next = loop->body;
         loop->body = choice;
     }
-    pass_rename(loop->body, variable, number);
-    loop->low = begin_of(counted, block);
-    loop->high = counted->end;
-    loop->step = counted->by;
+    variable->note = variable->dtype == AKG_INT64 ? place : ir_cast(counted->kernel, variable->dtype, place);
+    ir_block_walk(loop->body, substitute_in, counted->pass);
+    if (is_used)
+        assign_at_breaks(counted, &loop->body, variable->note);
+    variable->note = NULL;
+    begin = in_places(counted, begin);
+    if (is_used)
+        loop = set_before(counted, &begin);
     loop->symbol = number;
+    loop->low = begin;
+    loop->high = in_places(counted, counted->end);
+    loop->step = counted->by;
     loop->value = NULL;
     loop->kind = IR_FOR;
-    if (is_used) {
-        struct ir_stmt *last = last_value(counted);
-        last->next = loop->next;
-        loop->next = last;
-    }
 }
 
 static void try_while(struct pass *pass, struct ir_stmt *block, struct ir_stmt *loop)
@@ -280,9 +346,7 @@ static void try_while(struct pass *pass, struct ir_stmt *block, struct ir_stmt *
     if (!find_step(&counted) || !find_conditions(&counted, loop->value) || !find_limit(&counted) ||
         has_jump(loop->body, IR_CONTINUE))
         return;
-    bool is_used = is_used_behind(loop->next, counted.variable, declares(block, counted.variable));
-    if (!is_used || (counted.count == 1 && !has_jump(loop->body, IR_BREAK)))
-        count(&counted, block, is_used);
+    count(&counted, block, is_used_behind(loop->next, counted.variable, declares(block, counted.variable)));
 }
 
 static void visit_block(struct pass *pass, struct ir_stmt *block, int depth)

@@ -6,7 +6,7 @@
 
 #include "../ir/ir.h"
 
-/* Each while that counts an int64 up or down to what stays the same becomes a for, of which bounds and
+/* Each while that counts an integer up or down to what stays the same becomes a for, of which bounds and
  * dependences can be known, and that can have a gradient. Escapes when memory runs out. */
 void counted_loops(struct ir_kernel *kernel);
 

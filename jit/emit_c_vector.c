@@ -139,17 +139,19 @@ static void emit_count(struct vector_emission *emission, int slot, int level)
             emit_line(emitter, "%s *= %s;", emit_slot(emission, slot, "i"), emission->times[level]);
         return;
     }
-    const char *distance = step > 0
-                               ? arena_format(&emitter->arena, "%s - %s", emission->high, emission->first)
-                               : arena_format(&emitter->arena, "%s - %s", emission->first, emission->high);
+    const char *larger = step > 0 ? emission->high : emission->first,
+               *less = step > 0 ? emission->first : emission->high, *count = emit_slot(emission, slot, "i");
     if (step != 1 && step != -1) { /* there is one, and the bounds may be farther apart than an int64 tells */
         emit_line(emitter,
                   "%s = (long long)(((unsigned long long)(%s) - (unsigned long long)(%s) - 1) / %lld + 1);",
-                  emit_slot(emission, slot, "i"), step > 0 ? emission->high : emission->first,
-                  step > 0 ? emission->first : emission->high, (long long)(step > 0 ? step : -step));
-        return;
+                  count, larger, less, (long long)(step > 0 ? step : -step));
+    } else if (emission->loop->leaves) { /* likewise; those left over are C's */
+        emit_line(emitter, "%s = (long long)((unsigned long long)(%s) - (unsigned long long)(%s));", count,
+                  larger, less);
+        emit_line(emitter, "if (%s < 0) %s = 1LL << 62;", count, count);
+    } else {
+        emit_line(emitter, "%s = %s - %s;", count, larger, less);
     }
-    emit_line(emitter, "%s = %s;", emit_slot(emission, slot, "i"), distance);
 }
 
 /* The iterations of a loop of a band, in its first iteration or its second. */

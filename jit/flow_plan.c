@@ -14,7 +14,7 @@
  * loops of the call likewise, and of nests, where their columns are as few as those of loops, or as their
  * rows where there are windows in them (Zen 4: two channels of a convolution in space 202 us, 18 by vectors).
  */
-enum { FEW_GATHERED = 48, FEW_LONG = 2, FEW_OF_ROW = 6, FEW_OF_LOOP = 9, FEW_OF_NEST = 4 };
+enum { FEW_GATHERED = 48, FEW_LONG = 2, FEW_OF_ROW = 6, FEW_OF_LOOP = 9, FEW_OF_NEST = 4, FEW_LEAVING = 64 };
 
 /* ---- rows that the data ends ------------------------------------------------------------------- */
 
@@ -203,8 +203,9 @@ static bool add_test(struct ir_stmt *stmt, void *context)
     if (!pass_is_of_call(stmt->low) || !pass_is_of_call(stmt->high) ||
         !ir_block_expressions(stmt->body, calls, NULL))
         return false;
-    const struct vector_nest *nest = number < 0 ? NULL : tests->plan->loops.items[number]->nest;
-    ask_few(tests, stmt, nest ? FEW_OF_NEST : FEW_OF_LOOP);
+    const struct vector_loop *loop = number < 0 ? NULL : tests->plan->loops.items[number];
+    const struct vector_nest *nest = loop ? loop->nest : NULL;
+    ask_few(tests, stmt, nest ? FEW_OF_NEST : loop && loop->leaves ? FEW_LEAVING : FEW_OF_LOOP);
     const struct ir_stmt *columns = nest ? nest->loops[VECTOR_COLUMNS] : stmt;
     if (columns != stmt && pass_is_of_call(columns->low) && pass_is_of_call(columns->high))
         ask_few(tests, columns, nest->depth > VECTOR_DEPTHS + 1 ? FEW_OF_NEST : FEW_OF_LOOP);

@@ -52,7 +52,7 @@ enum vector_kind {
     VECTOR_GATHER,   /* element as far behind the stream's as operand 0 says; where the mask is false: 0.
                         Where `bits` is not 0, so many bytes are there, and operand 0 is one of uint8 */
     VECTOR_TEST,     /* the loop ends before this group where operand 0, taken without a sign, is not below
-                        operand 1 */
+                        operand 1; where that is -1: where operand 0, a mask, is true */
     VECTOR_STORE,
     VECTOR_SCATTER,   /* operand 0 is accumulated into the element operand 1 of the row at the stream, lane by
                          lane; without an operation it is stored there. Lanes that are masked touch none */
@@ -320,8 +320,9 @@ struct vector_loop {
     bool wide;                          /* some lane has 64 bits */
     bool calls;                         /* a function of values is called */
     LIST(struct vector_pick) picks;     /* in rows */
-    bool stops; /* it may end early: slot 0 says how many iterations are done, or `state` how many rows are
-                   left */
+    bool stops;  /* it may end early: slot 0 says how many iterations are done, or `state` how many rows are
+                    left */
+    bool leaves; /* it may end early by a condition of its own */
     bool is_serial;        /* one lane; accumulators are what iterations hand on */
     bool is_once;          /* one iteration of that, straight on */
     bool is_even, is_rest; /* only whole groups of iterations, or only what is left of one */
@@ -388,6 +389,10 @@ bool vector_may_choose(const struct dependence_loop *verdict);
 struct vector_loop *vector_build(struct arena *arena, const struct ir_stmt *stmt,
                                  const struct dependence_loop *verdict, const struct dependences *dependences,
                                  const struct vector_options *options);
+/* The loop with conditions that leave it as IFs of nothing; NULL: none does, or it jumps elsewhere, too. What
+ * becomes of that may stand for the loop: its code ends before them. */
+const struct ir_stmt *vector_without_leaving(struct arena *arena, const struct ir_kernel *kernel,
+                                             const struct ir_stmt *stmt);
 /* Whether it can be computed where the program does not: it loads nothing, and divides by nothing that was
  * proved for its place alone. */
 bool vector_is_harmless(struct ir_expr *expr);

@@ -427,7 +427,10 @@ void vector_statement(struct vector_builder *builder, const struct ir_stmt *stmt
         }
         break;
     case IR_IF:
-        build_if(builder, stmt);
+        if (stmt->body || stmt->otherwise)
+            build_if(builder, stmt);
+        else
+            vector_leave(builder, stmt->value);
         break;
     default:
         vector_refuse(builder);

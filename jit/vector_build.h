@@ -246,8 +246,15 @@ int vector_cast(struct vector_builder *builder, akg_dtype dtype, akg_dtype from,
 /* A quotient or a remainder of integers, by no power of two. */
 int vector_divide(struct vector_builder *builder, const struct ir_expr *expr, int a, int b);
 
+/* ---- vector_leave.c ---- */
+
+/* Ends the loop before a lane for which the condition holds. */
+void vector_leave(struct vector_builder *builder, const struct ir_expr *condition);
+
 /* ---- vector_gather.c ---- */
 
+/* Whether something before has an effect, tests aside. */
+bool vector_has_effects(const struct vector_loop *loop);
 /* Ends the loop before a lane whose number, taken without a sign, is not below the limit. */
 void vector_test(struct vector_builder *builder, int number, int limit);
 /* Of an access whose elements lie where the lanes say: per axis, whether the index is the same for all lanes

@@ -109,7 +109,7 @@ static bool may_begin_anew(const struct vector_builder *builder)
     return builder->nest && builder->nest->is_while && builder->section <= 1 && builder->stores == 0;
 }
 
-static bool has_effects(const struct vector_loop *loop)
+bool vector_has_effects(const struct vector_loop *loop)
 {
     for (int k = 0; k < loop->values.count; k++)
         if (vector_has_effect(loop->values.items[k].kind) && loop->values.items[k].kind != VECTOR_TEST &&
@@ -132,7 +132,7 @@ static bool is_tested_already(const struct vector_builder *builder, int number, 
 
 void vector_test(struct vector_builder *builder, int number, int limit)
 {
-    bool in_time = builder->nest ? may_begin_anew(builder) : !has_effects(builder->loop);
+    bool in_time = builder->nest ? may_begin_anew(builder) : !vector_has_effects(builder->loop);
     if (!builder->refused && is_tested_already(builder, number, limit))
         return;
     if (builder->refused || builder->is_serial || !in_time) {

@@ -21,7 +21,8 @@ struct planning {
     const struct ir_kernel *kernel;
     const struct vector_options *options;
     bool defers;
-    int64_t asked; /* pairs of accesses that analyses for shared loops went through */
+    bool is_inside; /* some statement: a loop that is planned is perhaps begun again and again */
+    int64_t asked;  /* pairs of accesses that analyses for shared loops went through */
     LIST(const struct dependences *) known; /* analyses of loops, with all that is in them */
     LIST(struct vector_listing) listings;   /* one per loop */
 };
@@ -149,6 +150,25 @@ static bool has_branches(const struct ir_stmt *first)
     return branches && !chooses;
 }
 
+/* A loop that a condition ends, as far as to that. Inside of others it is for calls in which it may become
+ * long: a short one is better off as code with branches, with the loop around it (flow_plan.c). */
+static struct vector_loop *build_leaving(struct planning *planning, const struct ir_stmt *stmt)
+{
+    struct arena *arena = &planning->plan->arena;
+    bool is_told = pass_is_of_call(stmt->low) && pass_is_of_call(stmt->high);
+    if (planning->is_inside && !is_told)
+        return NULL;
+    const struct ir_stmt *staying = vector_without_leaving(arena, planning->kernel, stmt);
+    if (!staying)
+        return NULL;
+    const struct dependences *dependences = dependences_of(planning, staying);
+    struct vector_loop *loop = vector_build(arena, staying, dependence_loop_is_parallel(dependences, staying),
+                                            dependences, planning->options);
+    if (loop)
+        loop->stmt = stmt;
+    return loop;
+}
+
 /* An innermost loop as values. `serially`: the vector code could not be had. */
 static struct vector_loop *build_loop(struct planning *planning, const struct ir_stmt *stmt, bool serially)
 {
@@ -156,6 +176,8 @@ static struct vector_loop *build_loop(struct planning *planning, const struct ir
     const struct dependence_loop *verdict =
         stmt->independent ? &independent : dependence_loop_is_parallel(dependences, stmt);
     struct arena *arena = &planning->plan->arena;
+    if (verdict && verdict->leaves)
+        return serially ? NULL : build_leaving(planning, stmt);
     struct vector_loop *loop =
         serially ? NULL : vector_build(arena, stmt, verdict, dependences, planning->options);
     /* with AVX-512 it would be scattered: a column of 200 scaled 126 ns, and one by one 74 (Zen 4) */
@@ -592,6 +614,7 @@ static void plan_block(struct planning *planning, const struct ir_stmt *first, i
     if (depth > DEEPEST)
         return;
     for (const struct ir_stmt *stmt = first; stmt && planning->plan->loops.count < MOST; stmt = stmt->next) {
+        planning->is_inside = depth > 0;
         if (stmt->kind == IR_FOR && is_innermost(stmt->body)) {
             plan_loop(planning, stmt);
             continue;

@@ -121,6 +121,18 @@ static bool is_only_added(struct machine *machine, const struct vector_value *va
            machine->loop->accumulators.items[values[user].slot].role == VECTOR_REDUCED;
 }
 
+/* max(x, 0) with -0 becoming 0, in one instruction that asks what kind of number x is. */
+static int positive_or_zero(struct machine *machine, bool wide, int bits, int x)
+{
+    /* From the last digit on, of nan, quiet and not: it; 0: 0; 1: it; -infinity: 0; infinity: it; what is
+     * less than 0: 0; what is more: it. */
+    enum { ZERO_UNLESS_ABOVE = 0x18181822 };
+    int result = machine_copy(machine, bits, x);
+    int table = machine_constant(machine, wide ? VECTOR_I64 : VECTOR_I32, ZERO_UNLESS_ABOVE);
+    machine_into(machine, wide ? X86_VFIXUPIMMPD : X86_VFIXUPIMMPS, bits, result, result, table, 0);
+    return result;
+}
+
 /* max(x, 0), as of relu, and other bounds that are known: one instruction, or two where -0 has to become 0.
  */
 static int extreme_with_bound(struct machine *machine, const struct vector_value *value, const int *operands,
@@ -129,9 +141,11 @@ static int extreme_with_bound(struct machine *machine, const struct vector_value
     bool wide = value->type == VECTOR_F64, least = value->operation == OP_MIN;
     int bits = machine_bits(machine, value->type), limit = operands[bound];
     enum x86_form form = wide ? least ? X86_VMINPD : X86_VMAXPD : least ? X86_VMINPS : X86_VMAXPS;
+    bool is_zero = !least && machine->loop->values.items[value->operands[bound]].bits == 0;
+    if (is_zero && machine_is_avx512(machine) && !is_only_added(machine, value))
+        return positive_or_zero(machine, wide, bits, operands[1 - bound]);
     int result = machine_rvm(machine, form, bits, limit, operands[1 - bound]);
-    if (least || machine->loop->values.items[value->operands[bound]].bits != 0 ||
-        is_only_added(machine, value))
+    if (!is_zero || is_only_added(machine, value))
         return result;
     return machine_rvm(machine, wide ? X86_VADDPD : X86_VADDPS, bits, result, limit);
 }

@@ -416,13 +416,9 @@ static void test_avx512(struct machine *machine, enum vector_type type, int inde
                 (struct x86_instruction){.form = X86_KORTESTW, .bits = 128, .reg = outside, .rm = outside});
 }
 
-void machine_test_below(struct machine *machine, enum vector_type type, int index, int limit, bool is_extent,
-                        int mask)
+/* Behind a test, by which some lane is not to be computed. */
+static void jump_to_stop(struct machine *machine)
 {
-    if (machine_is_avx512(machine))
-        test_avx512(machine, type, index, limit, mask);
-    else
-        test_avx2(machine, type, outside_avx2(machine, type, index, limit, is_extent, mask));
     if (!machine->loop->nest || vector_is_rows(machine->loop->nest)) /* nests know what is left */
         machine_add(machine,
                     (struct x86_instruction){.form = X86_LEA,
@@ -432,8 +428,42 @@ void machine_test_below(struct machine *machine, enum vector_type type, int inde
     machine_add(machine, (struct x86_instruction){.form = X86_JNE, .label = machine_stop(machine)});
 }
 
+/* Bits of a mask behind the lanes mean nothing. */
+static void test_leaving(struct machine *machine, int leaving, int mask)
+{
+    enum vector_type type = machine->loop->wide ? VECTOR_I64 : VECTOR_I32;
+    if (mask)
+        leaving = machine_and(machine, leaving, mask);
+    if (!machine_is_avx512(machine)) {
+        test_avx2(machine, type, machine_mask_for(machine, type, leaving));
+    } else if (machine->lanes == 16) {
+        machine_add(machine, (struct x86_instruction){
+                                 .form = X86_KORTESTW, .bits = 128, .reg = leaving, .rm = leaving});
+    } else {
+        machine_add(machine, (struct x86_instruction){
+                                 .form = X86_KMOVW_FROM, .bits = 128, .reg = X86_RAX, .rm = leaving});
+        machine_add(machine, (struct x86_instruction){
+                                 .form = X86_AND_BY, .rm = X86_RAX, .immediate = (1 << machine->lanes) - 1});
+    }
+}
+
+void machine_test_below(struct machine *machine, enum vector_type type, int index, int limit, bool is_extent,
+                        int mask)
+{
+    if (machine_is_avx512(machine))
+        test_avx512(machine, type, index, limit, mask);
+    else
+        test_avx2(machine, type, outside_avx2(machine, type, index, limit, is_extent, mask));
+    jump_to_stop(machine);
+}
+
 void machine_test(struct machine *machine, const struct vector_value *value, const int *operands, int mask)
 {
+    if (value->operands[1] < 0) {
+        test_leaving(machine, operands[0], mask);
+        jump_to_stop(machine);
+        return;
+    }
     const struct vector_value *limit = &machine->loop->values.items[value->operands[1]];
     machine_test_below(machine, value->type, operands[0], operands[1], is_extent(machine, limit), mask);
 }

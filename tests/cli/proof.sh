@@ -347,7 +347,7 @@ def until(x: T[N]):
     y = output_tensor((1,), int32)
     n = 0
     while n < N:
-        n += 1
+        n += n + 1
     y[0] = int32(n)
     return y
 

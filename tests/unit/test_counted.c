@@ -38,11 +38,15 @@ static const char *const bodies[] = {
     "+= float32(p)\n",
     "            s += float32(i)\n            i += 1\n            i -= 1\n",
     "            j2 = i + 1\n            s += x[j2 % n] + float32(j2)\n",
+    "            if s > 4:\n                i += 1\n                break\n            s += float32(i)\n",
+    "            if s > 4:\n                if x[i % n] > 1:\n                    break\n                s "
+    "+= 2\n            s += 1\n",
 };
 
 static const char *const afters[] = {"0", "float32(i)", "float32(i * 2)", "x[i % n]"};
 
-static const char program_form[] = "def k(x: float32[N], d: int64[2]):\n"
+/* The counter is an int64, as an index is, or an int32, where m gets it. */
+static const char program_form[] = "def k(x: float32[N], d: %s[2]):\n"
                                    "    n = x.shape[0]\n"
                                    "    y = output_tensor((n,), x.dtype)\n"
                                    "    m = allocate((n,), int32)\n"
@@ -53,15 +57,17 @@ static const char program_form[] = "def k(x: float32[N], d: int64[2]):\n"
                                    "        while %s:\n"
                                    "%s"
                                    "            i += %s\n"
+                                   "        m[j] += %s\n"
                                    "        y[j] = s * 3 + %s + float32(m[j])\n"
                                    "    return y\n";
 
-static bool check_call(const struct outcome_program *program, const akg_module *plain, const int64_t step)
+static bool check_call(const struct outcome_program *program, const akg_module *plain, akg_dtype dtype,
+                       int64_t step)
 {
     static const int64_t lengths[] = {1, 2, 7, 20};
     const int64_t n = OUTCOME_ANY(lengths), two = 2, first = 0, second = 1;
     akg_tensor *x = outcome_filled(1, &n), *d = NULL;
-    if (!CHECK(akg_tensor_create(AKG_INT64, 1, &two, &d) == AKG_OK))
+    if (!CHECK(akg_tensor_create(dtype, 1, &two, &d) == AKG_OK))
         return false;
     akg_tensor_set(d, &first, (double)step);
     akg_tensor_set(d, &second, 0);
@@ -86,14 +92,17 @@ static int check_program(void)
     const char *begin = OUTCOME_ANY(begins[down]), *condition = OUTCOME_ANY(conditions[down]);
     const char *body = OUTCOME_ANY(bodies), *after = OUTCOME_ANY(afters);
     int64_t step = OUTCOME_ANY(steps[down]);
+    akg_dtype dtype = outcome_below(2) ? AKG_INT64 : AKG_INT32;
+    const char *name = akg_dtype_name(dtype), *counted = dtype == AKG_INT32 ? "i" : "1";
     snprintf(number, sizeof number, "%d", (int)step);
-    snprintf(text, sizeof text, program_form, begin, condition, body, number, after);
-    snprintf(plain_text, sizeof plain_text, program_form, begin, condition, body, "d[0]", after);
+    snprintf(text, sizeof text, program_form, name, begin, condition, body, number, counted, after);
+    snprintf(plain_text, sizeof plain_text, program_form, name, begin, condition, body, "d[0]", counted,
+             after);
     struct outcome_program program = outcome_compile(text, false);
     jit_options options = {.backend = JIT_BACKEND_INTERPRETER, .cache = "off"};
     akg_module *plain = outcome_module(plain_text, &options);
     for (int k = 0; k < CALLS && program.count && plain; k++)
-        finished += check_call(&program, plain, step);
+        finished += check_call(&program, plain, dtype, step);
     akg_module_release(plain);
     outcome_release(&program);
     return finished;

@@ -243,7 +243,8 @@ int main(int argc, char **argv)
         CHECK(batch.kernels > (batch.all ? 300 : 30));
     }
     compile_unit();
-    printf("%d kernels in %d units; for sm_75, sm_80 and sm_90 %d, %d and %d, of them machine code %d, %d and %d\n",
+    printf("%d kernels in %d units; for sm_75, sm_80 and sm_90 %d, %d and %d, of them machine code %d, %d "
+           "and %d\n",
            batch.kernels, batch.units, batch.kept[0], batch.kept[1], batch.kept[2], batch.assembled[0],
            batch.assembled[1], batch.assembled[2]);
     if (!batch.all)
