@@ -359,6 +359,7 @@ static void emit_argument(struct vector_emission *emission, int slot)
     struct emitter *emitter = emission->emitter;
     const struct vector_argument *argument = &emission->loop->arguments.items[slot];
     const struct vector_accumulator *row;
+    const struct ir_symbol *symbol;
     switch (argument->kind) {
     case VECTOR_ARGUMENT_COUNT:
         if (argument->loop && argument->loop != emission->stmt)
@@ -389,6 +390,10 @@ static void emit_argument(struct vector_emission *emission, int slot)
         row = &emission->loop->accumulators.items[argument->accumulator];
         emit_line(emitter, "%s = %s;", emit_slot(emission, slot, member_of(row->dtype)),
                   accumulated(emission, row).text);
+        break;
+    case VECTOR_ARGUMENT_COUNTER:
+        symbol = emission->loop->counters.items[argument->accumulator].symbol;
+        emit_line(emitter, "%s = %s;", emit_slot(emission, slot, "i"), emitter->symbols[symbol->slot].name);
         break;
     case VECTOR_ARGUMENT_PITCH:
     case VECTOR_ARGUMENT_SPACING:
@@ -441,6 +446,14 @@ static void emit_result(struct vector_emission *emission, const struct vector_ac
         emit_line(emitter, "%s = %s;", emit_element(emission, row->access),
                   emit_stored(emitter, dtype, value));
     }
+}
+
+static void emit_counter(struct vector_emission *emission, const struct vector_counter *row)
+{
+    struct emit_symbol *entry = &emission->emitter->symbols[row->symbol->slot];
+    entry->assignments++;
+    emit_line(emission->emitter, "%s = (%s)%s;", entry->name, dtype_table[row->symbol->dtype].c_storage,
+              emit_slot(emission, row->slot, "i"));
 }
 
 /* ---- what is known when it runs -------------------------------------------------------------------- */
@@ -587,6 +600,10 @@ static const char *slot_tests(struct vector_emission *emission)
             arena_format(arena, "%s <= %d", emit_slot(emission, loop->nest->depth - 1, "i"), loop->most));
     for (int k = 0; loop->band && k < loop->band->parts.count; k++)
         tests = test_loop(emission, tests, loop->band->parts.items[k].loop);
+    for (int k = 0; k < loop->counters.count; k++)
+        tests = emit_test_beside(
+            emission, tests,
+            arena_format(arena, "%s >= 0", emit_slot(emission, loop->counters.items[k].slot, "i")));
     for (int slot = 0; slot < loop->arguments.count; slot++) {
         if (loop->arguments.items[slot].kind != VECTOR_ARGUMENT_STEP)
             continue;
@@ -618,6 +635,8 @@ void emit_vector_call(struct vector_emission *emission, int number, const char *
         if (row->symbol || row->access)
             emit_result(emission, row);
     }
+    for (int k = 0; k < emission->loop->counters.count; k++)
+        emit_counter(emission, &emission->loop->counters.items[k]);
     if (emission->loop->stops && nest)
         emit_line(emitter, "%s = %s - %s;", done, emission->high,
                   emit_slot(emission, nest->state + (nest->is_while ? VECTOR_COLUMNS : 0), "i"));

@@ -205,7 +205,10 @@ static bool add_test(struct ir_stmt *stmt, void *context)
         return false;
     const struct vector_loop *loop = number < 0 ? NULL : tests->plan->loops.items[number];
     const struct vector_nest *nest = loop ? loop->nest : NULL;
-    ask_few(tests, stmt, nest ? FEW_OF_NEST : loop && loop->leaves ? FEW_LEAVING : FEW_OF_LOOP);
+    ask_few(tests, stmt,
+            nest                                             ? FEW_OF_NEST
+            : loop && (loop->leaves || loop->counters.count) ? FEW_LEAVING
+                                                             : FEW_OF_LOOP);
     const struct ir_stmt *columns = nest ? nest->loops[VECTOR_COLUMNS] : stmt;
     if (columns != stmt && pass_is_of_call(columns->low) && pass_is_of_call(columns->high))
         ask_few(tests, columns, nest->depth > VECTOR_DEPTHS + 1 ? FEW_OF_NEST : FEW_OF_LOOP);

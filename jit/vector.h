@@ -52,7 +52,9 @@ enum vector_kind {
     VECTOR_GATHER,   /* element as far behind the stream's as operand 0 says; where the mask is false: 0.
                         Where `bits` is not 0, so many bytes are there, and operand 0 is one of uint8 */
     VECTOR_TEST,     /* the loop ends before this group where operand 0, taken without a sign, is not below
-                        operand 1; where that is -1: where operand 0, a mask, is true */
+                        operand 1; where that is -1: where operand 0, a mask, is true,
+                        or, where there is a slot, the counter `slot` and how many lanes that mask has are above
+                        what the slot `bits` holds */
     VECTOR_STORE,
     VECTOR_SCATTER,   /* operand 0 is accumulated into the element operand 1 of the row at the stream, lane by
                          lane; without an operation it is stored there. Lanes that are masked touch none */
@@ -75,7 +77,10 @@ enum vector_kind {
     VECTOR_SCAN,   /* what accumulator `slot` becomes by the operation on it and operand 0, lane after lane;
                       where   the mask is false it stays */
     VECTOR_BEFORE, /* what that was before each lane; operand 0: the SCAN */
-    VECTOR_REPEAT  /* in nests around a while: the lanes where operand 0 is true go on */
+    VECTOR_PACK,  /* of the lanes for which the mask holds, operand 0 goes one after the other to the elements
+                     of  the stream from what the counter `slot` holds on; without a stream: it goes on by as
+                     many */
+    VECTOR_REPEAT /* in nests around a while: the lanes where operand 0 is true go on */
 };
 
 struct vector_value {
@@ -86,8 +91,9 @@ struct vector_value {
     int operands[3]; /* values; -1 where there is none */
     int mask;        /* LOAD, GATHER, TEST, STORE, ACCUMULATE, SET, SCAN: the condition, -1: always */
     int slot;
-    int stream, offset; /* LOAD, STORE: which, and elements ahead */
-    int epoch;          /* LOAD, GATHER: stores to the buffer before it, scattered ones, too */
+    int stream,
+        offset; /* LOAD, STORE, PACK: which, and elements ahead; TEST of a counter: so much is added */
+    int epoch;  /* LOAD, GATHER: stores to the buffer before it, scattered ones, too */
     uint64_t bits;
     bool rounds;
     bool waits; /* SCATTER: it is done together with the next one into its tensor */
@@ -199,6 +205,7 @@ enum vector_argument_kind {
     VECTOR_ARGUMENT_STEP,    /* elements to the next iteration, of the stream before */
     VECTOR_ARGUMENT_VALUE,
     VECTOR_ARGUMENT_LOGARITHM_REST, /* what log2 of the value, float64, is above the nearest one */
+    VECTOR_ARGUMENT_COUNTER,        /* in and out */
     VECTOR_ARGUMENT_FIRST,          /* the loop variable */
     VECTOR_ARGUMENT_ACCUMULATOR,    /* in and out */
     VECTOR_ARGUMENT_EXTENT,         /* of the axis `level` of the stream */
@@ -307,12 +314,19 @@ struct vector_reach {
     const struct ir_access *stored; /* it must not come to an element before this does; NULL: none */
 };
 
+/* A scalar that counts what is put behind each other (vector_pack.c); it is not negative. */
+struct vector_counter {
+    struct ir_symbol *symbol;
+    int slot; /* handed in, taken back */
+};
+
 struct vector_loop {
     const struct ir_stmt *stmt;
     LIST(struct vector_value) values;
     LIST(struct vector_stream) streams;
     LIST(struct vector_accumulator) accumulators;
     LIST(struct vector_argument) arguments; /* one per slot */
+    LIST(struct vector_counter) counters;
     LIST(struct vector_choice) choices;
     LIST(struct vector_late) late;
     LIST(struct vector_reach) reaches;
@@ -393,6 +407,23 @@ struct vector_loop *vector_build(struct arena *arena, const struct ir_stmt *stmt
  * becomes of that may stand for the loop: its code ends before them. */
 const struct ir_stmt *vector_without_leaving(struct arena *arena, const struct ir_kernel *kernel,
                                              const struct ir_stmt *stmt);
+/* The counters of a loop; its number of them is limited. */
+enum { VECTOR_PACKS = 4 };
+struct vector_packs {
+    int count;
+    const struct ir_symbol *symbols[VECTOR_PACKS];
+};
+
+/* The loop without what puts elements behind each other, for the analysis of what else it does; NULL: there
+ * is nothing like that. */
+const struct ir_stmt *vector_without_packs(struct arena *arena, const struct ir_stmt *stmt,
+                                           struct vector_packs *packs);
+/* The loop with that as values, by the verdict on the one without; NULL where it is not one of those. */
+struct vector_loop *vector_build_packing(struct arena *arena, const struct ir_stmt *stmt,
+                                         const struct vector_packs *packs,
+                                         const struct dependence_loop *verdict,
+                                         const struct dependences *dependences,
+                                         const struct vector_options *options);
 /* Whether it can be computed where the program does not: it loads nothing, and divides by nothing that was
  * proved for its place alone. */
 bool vector_is_harmless(struct ir_expr *expr);

@@ -32,7 +32,8 @@ int vector_refuse(struct vector_builder *builder)
 bool vector_has_effect(enum vector_kind kind)
 {
     return kind == VECTOR_STORE || kind == VECTOR_TEST || kind == VECTOR_SCATTER ||
-           kind == VECTOR_ACCUMULATE || kind == VECTOR_SET || kind == VECTOR_SCAN || kind == VECTOR_REPEAT;
+           kind == VECTOR_ACCUMULATE || kind == VECTOR_SET || kind == VECTOR_SCAN || kind == VECTOR_PACK ||
+           kind == VECTOR_REPEAT;
 }
 
 int vector_add(struct vector_builder *builder, struct vector_value value)
@@ -405,6 +406,8 @@ void vector_statement(struct vector_builder *builder, const struct ir_stmt *stmt
 {
     if (stmt->span.line)
         builder->line = stmt->span.line;
+    if (vector_pack(builder, stmt))
+        return;
     switch (stmt->kind) {
     case IR_LET:
     case IR_VARIABLE:
@@ -628,10 +631,9 @@ struct vector_loop *vector_build(struct arena *arena, const struct ir_stmt *stmt
     return vector_is_short(stmt) ? NULL : vector_build_any(arena, stmt, verdict, dependences, options);
 }
 
-struct vector_loop *vector_build_any(struct arena *arena, const struct ir_stmt *stmt,
-                                     const struct dependence_loop *verdict,
-                                     const struct dependences *dependences,
-                                     const struct vector_options *options)
+static struct vector_loop *build(struct arena *arena, const struct ir_stmt *stmt,
+                                 const struct vector_packs *packs, const struct dependence_loop *verdict,
+                                 const struct dependences *dependences, const struct vector_options *options)
 {
     struct vector_memo memo = {.stmt = NULL};
     struct vector_builder builder = {.arena = arena,
@@ -639,6 +641,7 @@ struct vector_loop *vector_build_any(struct arena *arena, const struct ir_stmt *
                                      .options = options,
                                      .dependences = dependences,
                                      .mask = -1,
+                                     .packs = packs,
                                      .memo = &memo};
     if (vector_count_statements(stmt->body, VECTOR_STATEMENTS) > VECTOR_STATEMENTS ||
         vector_step_is_large(stmt))
@@ -664,9 +667,10 @@ struct vector_loop *vector_build_any(struct arena *arena, const struct ir_stmt *
             return NULL;
         vector_end_choices(&builder);
     }
+    if (!builder.refused)
+        vector_hoist_tests(&builder);
     if (builder.refused)
         return NULL;
-    vector_hoist_tests(&builder);
     if (builder.is_parallel)
         vector_hoist_loads(&builder);
     if (!options->strict)
@@ -677,6 +681,24 @@ struct vector_loop *vector_build_any(struct arena *arena, const struct ir_stmt *
                    vector_scatters_late(builder.loop) && vector_scans_pay(builder.loop)
                ? builder.loop
                : NULL;
+}
+
+struct vector_loop *vector_build_any(struct arena *arena, const struct ir_stmt *stmt,
+                                     const struct dependence_loop *verdict,
+                                     const struct dependences *dependences,
+                                     const struct vector_options *options)
+{
+    return build(arena, stmt, NULL, verdict, dependences, options);
+}
+
+struct vector_loop *vector_build_packing(struct arena *arena, const struct ir_stmt *stmt,
+                                         const struct vector_packs *packs,
+                                         const struct dependence_loop *verdict,
+                                         const struct dependences *dependences,
+                                         const struct vector_options *options)
+{
+    bool is_other = !verdict || verdict->reduction >= 0 || vector_is_short(stmt);
+    return is_other ? NULL : build(arena, stmt, packs, verdict, dependences, options);
 }
 
 int vector_latency(const struct vector_value *value)

@@ -55,7 +55,8 @@ struct vector_builder {
     bool wants_depth;         /* of a nest: the variable of its only depth is used as a number, */
     int depth;                /* statements and expressions inside each other */
     int number;               /* and that is this value; -1: it is not there */
-    struct vector_memo *memo; /* NULL: answers are not kept */
+    const struct vector_packs *packs; /* NULL: there are none */
+    struct vector_memo *memo;         /* NULL: answers are not kept */
     bool refused;
 };
 
@@ -245,6 +246,11 @@ int vector_cast(struct vector_builder *builder, akg_dtype dtype, akg_dtype from,
 
 /* A quotient or a remainder of integers, by no power of two. */
 int vector_divide(struct vector_builder *builder, const struct ir_expr *expr, int a, int b);
+
+/* ---- vector_pack.c ---- */
+
+/* What puts elements behind each other, or counts them; false: the statement does something else. */
+bool vector_pack(struct vector_builder *builder, const struct ir_stmt *stmt);
 
 /* ---- vector_leave.c ---- */
 

@@ -92,6 +92,18 @@ static bool tests_come_first(const struct vector_loop *loop)
     return true;
 }
 
+/* Of a loop that packs, whose tests stand beside what they are for: whether what they ask for is the same
+ * before anything has an effect. */
+static bool may_test_first(const struct vector_loop *loop)
+{
+    for (int k = 0; k < loop->values.count; k++) {
+        enum vector_kind kind = loop->values.items[k].kind;
+        if (kind == VECTOR_STORE || kind == VECTOR_SCATTER || kind == VECTOR_SCAN)
+            return false;
+    }
+    return true;
+}
+
 static void add_with_operands(struct vector_builder *builder, const struct vector_value *old, int number,
                               int *moved)
 {
@@ -110,7 +122,11 @@ void vector_hoist_tests(struct vector_builder *builder)
     struct vector_loop *loop = builder->loop;
     int count = loop->values.count, *moved = arena_array(builder->arena, int, count);
     const struct vector_value *old = loop->values.items;
-    if (!loop->stops || !tests_come_first(loop))
+    if (loop->counters.count && !may_test_first(loop)) {
+        vector_refuse(builder);
+        return;
+    }
+    if (!loop->stops || (!loop->counters.count && !tests_come_first(loop)))
         return;
     memset(moved, -1, (size_t)count * sizeof *moved);
     memset(&loop->values, 0, sizeof loop->values);

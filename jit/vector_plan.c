@@ -150,15 +150,19 @@ static bool has_branches(const struct ir_stmt *first)
     return branches && !chooses;
 }
 
-/* A loop that a condition ends, as far as to that. Inside of others it is for calls in which it may become
- * long: a short one is better off as code with branches, with the loop around it (flow_plan.c). */
+/* Inside of others a loop whose code may end early is for calls in which it is long: a short one is better
+ * off as code with branches, with the loop around it (flow_plan.c). */
+static bool may_be_long(const struct planning *planning, const struct ir_stmt *stmt)
+{
+    return !planning->is_inside || (pass_is_of_call(stmt->low) && pass_is_of_call(stmt->high));
+}
+
+/* A loop that a condition ends, as far as to that. */
 static struct vector_loop *build_leaving(struct planning *planning, const struct ir_stmt *stmt)
 {
     struct arena *arena = &planning->plan->arena;
-    bool is_told = pass_is_of_call(stmt->low) && pass_is_of_call(stmt->high);
-    if (planning->is_inside && !is_told)
-        return NULL;
-    const struct ir_stmt *staying = vector_without_leaving(arena, planning->kernel, stmt);
+    const struct ir_stmt *staying =
+        may_be_long(planning, stmt) ? vector_without_leaving(arena, planning->kernel, stmt) : NULL;
     if (!staying)
         return NULL;
     const struct dependences *dependences = dependences_of(planning, staying);
@@ -167,6 +171,21 @@ static struct vector_loop *build_leaving(struct planning *planning, const struct
     if (loop)
         loop->stmt = stmt;
     return loop;
+}
+
+/* A loop that puts elements behind each other; likewise. */
+static struct vector_loop *build_packing(struct planning *planning, const struct ir_stmt *stmt)
+{
+    struct arena *arena = &planning->plan->arena;
+    struct vector_packs packs;
+    if (planning->options->target != X86_TARGET_AVX512 || !may_be_long(planning, stmt))
+        return NULL;
+    const struct ir_stmt *rest = vector_without_packs(arena, stmt, &packs);
+    if (!rest)
+        return NULL;
+    const struct dependences *dependences = dependences_of(planning, rest);
+    return vector_build_packing(arena, stmt, &packs, dependence_loop_is_parallel(dependences, rest),
+                                dependences, planning->options);
 }
 
 /* An innermost loop as values. `serially`: the vector code could not be had. */
@@ -185,6 +204,8 @@ static struct vector_loop *build_loop(struct planning *planning, const struct ir
         struct vector_loop *one = vector_serial_build(arena, stmt, planning->options);
         return one ? one : loop;
     }
+    if (!loop && !serially && has_branches(stmt->body))
+        loop = build_packing(planning, stmt);
     if (loop || has_branches(stmt->body))
         return loop;
     return vector_serial_build(arena, stmt, planning->options);

@@ -111,6 +111,9 @@ static int build_value(struct machine *machine, const struct vector_value *value
     case VECTOR_STORE:
         store(machine, value, registers, mask_of(machine, registers, value->mask, is_last));
         return 0;
+    case VECTOR_PACK:
+        machine_pack(machine, value, operands[0], mask_of(machine, registers, value->mask, is_last));
+        return 0;
     case VECTOR_SCATTER:
         machine_scatter(machine, value, operands, mask_of(machine, registers, value->mask, is_last));
         return 0;

@@ -416,8 +416,8 @@ static void test_avx512(struct machine *machine, enum vector_type type, int inde
                 (struct x86_instruction){.form = X86_KORTESTW, .bits = 128, .reg = outside, .rm = outside});
 }
 
-/* Behind a test, by which some lane is not to be computed. */
-static void jump_to_stop(struct machine *machine)
+/* Behind a test, by which some lane is not to be computed, where it says so. */
+static void jump_to_stop(struct machine *machine, enum x86_form jump)
 {
     if (!machine->loop->nest || vector_is_rows(machine->loop->nest)) /* nests know what is left */
         machine_add(machine,
@@ -425,7 +425,7 @@ static void jump_to_stop(struct machine *machine)
                                              .reg = X86_RAX,
                                              .has_memory = true,
                                              .memory = {machine->index, X86_NONE, 1, machine->ahead}});
-    machine_add(machine, (struct x86_instruction){.form = X86_JNE, .label = machine_stop(machine)});
+    machine_add(machine, (struct x86_instruction){.form = jump, .label = machine_stop(machine)});
 }
 
 /* Bits of a mask behind the lanes mean nothing. */
@@ -454,14 +454,19 @@ void machine_test_below(struct machine *machine, enum vector_type type, int inde
         test_avx512(machine, type, index, limit, mask);
     else
         test_avx2(machine, type, outside_avx2(machine, type, index, limit, is_extent, mask));
-    jump_to_stop(machine);
+    jump_to_stop(machine, X86_JNE);
 }
 
 void machine_test(struct machine *machine, const struct vector_value *value, const int *operands, int mask)
 {
+    if (value->slot >= 0) {
+        machine_test_room(machine, value, mask ? machine_and(machine, operands[0], mask) : operands[0]);
+        jump_to_stop(machine, X86_JA);
+        return;
+    }
     if (value->operands[1] < 0) {
         test_leaving(machine, operands[0], mask);
-        jump_to_stop(machine);
+        jump_to_stop(machine, X86_JNE);
         return;
     }
     const struct vector_value *limit = &machine->loop->values.items[value->operands[1]];

@@ -202,6 +202,10 @@ int machine_lane_number(struct machine *machine, const int parts[MACHINE_PARTS],
  * what is, taken without a sign, below the limit. `is_extent`: the limit is not negative. */
 void machine_test_below(struct machine *machine, enum vector_type type, int index, int limit, bool is_extent,
                         int mask);
+/* Flags: above, where the counter has no room for the lanes of the mask (vector_x86_pack.c). */
+void machine_test_room(struct machine *machine, const struct vector_value *value, int mask);
+/* The mask's lanes of the operand are stored from where the counter is; without a stream it goes on. */
+void machine_pack(struct machine *machine, const struct vector_value *value, int operand, int mask);
 void machine_test(struct machine *machine, const struct vector_value *value, const int *operands, int mask);
 
 /* ---- vector_x86_neighbours.c ---- */

@@ -408,7 +408,8 @@ static int shorten(struct slots *slots, const struct x86_instruction *items, int
 static bool is_taken_back(const struct vector_loop *loop, int slot)
 {
     const struct vector_nest *nest = loop->nest;
-    return loop->arguments.items[slot].kind == VECTOR_ARGUMENT_ACCUMULATOR ||
+    enum vector_argument_kind kind = loop->arguments.items[slot].kind;
+    return kind == VECTOR_ARGUMENT_ACCUMULATOR || kind == VECTOR_ARGUMENT_COUNTER ||
            (nest && slot == nest->state + (nest->is_while ? VECTOR_COLUMNS : 0));
 }
 

@@ -327,6 +327,7 @@ static bool is_of_64_bits(const struct x86_general_row *row)
     case X86_R_RM:
     case X86_RM_R:
     case X86_R_RM_0F:
+    case X86_R_RM_F3:
     case X86_R_RM8_W:
     case X86_R_RM16_W:
     case X86_R_RM32_W:
@@ -349,6 +350,7 @@ static unsigned char *encode_general(struct x86_code *code, unsigned char *at,
     case X86_RM_R8:
     case X86_R_RM8:
     case X86_R_RM_0F:
+    case X86_R_RM_F3:
     case X86_R_RM16:
     case X86_R_RM8_W:
     case X86_R_RM16_W:
@@ -356,9 +358,11 @@ static unsigned char *encode_general(struct x86_code *code, unsigned char *at,
     case X86_RM_R16:
         if (row->shape == X86_RM_R16)
             at = put(at, 0x66);
+        if (row->shape == X86_R_RM_F3)
+            at = put(at, 0xf3);
         at = put_rex(at, instruction, instruction->reg, is_of_64_bits(row), row->shape == X86_RM_R8);
-        if (row->shape == X86_R_RM8 || row->shape == X86_R_RM_0F || row->shape == X86_R_RM16 ||
-            row->shape == X86_R_RM8_W || row->shape == X86_R_RM16_W)
+        if (row->shape == X86_R_RM8 || row->shape == X86_R_RM_0F || row->shape == X86_R_RM_F3 ||
+            row->shape == X86_R_RM16 || row->shape == X86_R_RM8_W || row->shape == X86_R_RM16_W)
             at = put(at, 0x0f);
         at = put(at, row->opcode);
         at = put_operand(code, at, instruction, instruction->reg, 1, 0);

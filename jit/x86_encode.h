@@ -56,6 +56,7 @@ enum x86_general_shape {
     X86_R_RM32_W,
     X86_RM_R16, /* 16 bits */
     X86_R_RM_0F,
+    X86_R_RM_F3, /* F3 0F */
     X86_RM_I,
     X86_RM_I32, /* 32 bits */
     X86_RM_I8,

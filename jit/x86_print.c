@@ -206,6 +206,7 @@ static void print_general(struct text *out, const struct x86_instruction *instru
     case X86_R_RM32:
     case X86_R_RM8:
     case X86_R_RM_0F:
+    case X86_R_RM_F3:
     case X86_R_RM16:
     case X86_R_RM8_W:
     case X86_R_RM16_W:

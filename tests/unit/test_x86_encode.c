@@ -139,6 +139,7 @@ static bool takes_memory(const struct x86_row *row, int form)
     /* as has a shorter vmovq of memory; what spreads a general register takes no memory */
     return row->rm != X86_K && form != X86_KMOVW_TO && form != X86_KMOVQ_TO && form != X86_VMOVQ_TO &&
            form != X86_VMOVQ_FROM && form != X86_VPBROADCASTD_GENERAL && form != X86_VPBROADCASTQ_GENERAL &&
+           form != X86_VPCOMPRESSD && form != X86_VPCOMPRESSQ && /* which is never asked to store */
            form != X86_VMOVMSKPS && form != X86_VMOVMSKPD && form != X86_VMOVAPS && form != X86_VMOVAPD &&
            !(row->prefix == X86_VEX && row->shape == X86_VMI);
 }
