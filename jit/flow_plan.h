@@ -13,8 +13,8 @@
 struct vector_loop *flow_plan_ragged(struct vector_plan *plan, const struct ir_kernel *kernel,
                                      const struct ir_stmt *stmt, const struct vector_options *options);
 /* Of a loop that is not of the plan, around such: where all of these have few iterations, which the call
- * says, calling them takes longer than what they do. NULL: it is none. */
-struct vector_loop *flow_plan_short(struct vector_plan *plan, const struct ir_stmt *stmt,
-                                    const struct vector_options *options);
+ * says, perhaps by the loops around them, calling them takes longer than what they do. NULL: it is none. */
+struct vector_loop *flow_plan_short(struct vector_plan *plan, const struct ir_kernel *kernel,
+                                    const struct ir_stmt *stmt, const struct vector_options *options);
 
 #endif
