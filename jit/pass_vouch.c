@@ -358,13 +358,47 @@ static bool is_no_test(struct ir_stmt *stmt, void *found)
     return stmt->kind != IR_ASSIGN;
 }
 
+/* Its iterations, where there are some, of a number that is known wherever it begins; else 0. */
+static int64_t known_count(const struct ir_stmt *loop)
+{
+    struct pass_affine low, count;
+    bool is_known = loop->step == 1 && pass_affine_of(loop->low, &low) &&
+                    pass_affine_of(loop->high, &count) && pass_affine_add(&count, -1, &low) && !count.count &&
+                    count.constant > 0 && count.constant < ENOUGH;
+    return is_known ? count.constant : 0;
+}
+
+static struct ir_expr *at_place(struct voucher *voucher, struct ir_symbol *symbol, struct ir_expr *place,
+                                const struct ir_expr *expr)
+{
+    symbol->note = place;
+    struct ir_expr *result = ir_expr_substitute(voucher->pass->kernel, expr);
+    symbol->note = NULL;
+    return result;
+}
+
+/* Where the loop inside begins in each iteration where it ended in the one before, both are one:
+ *     for i = 0 to N { for k = i * 5 to i * 5 + 5 { ... at[k] ... } } */
+static struct ir_stmt *joined(struct voucher *voucher, struct ir_stmt *loop)
+{
+    struct ir_stmt *inner = loop->body;
+    struct pass_affine low;
+    if (inner->next || inner->kind != IR_FOR || loop->step != 1 ||
+        block_mentions(inner->body, loop->symbol) || !pass_affine_of(inner->low, &low) ||
+        !known_count(inner) || pass_affine_coefficient(&low, loop->symbol) != known_count(inner))
+        return loop;
+    inner->high = at_place(voucher, loop->symbol, loop->high, inner->low);
+    inner->low = at_place(voucher, loop->symbol, loop->low, inner->low);
+    return inner;
+}
+
 /* The loop, if it is not long: what stops the nest may be near, where gone through to its end it never ends.
  * Else its first test fails. */
 static struct ir_stmt *unless_long(struct voucher *voucher, struct ir_stmt *loop)
 {
     struct ir_kernel *kernel = voucher->pass->kernel;
     struct ir_stmt *test = NULL;
-    if (ir_block_walk(loop->body, is_no_test, &test))
+    if (known_count(loop) || ir_block_walk(loop->body, is_no_test, &test))
         return loop;
     bool is_least = test->value->operation == OP_MIN, is_signed = dtype_is_signed(test->symbol->dtype);
     int64_t outside = dtype_wrap(test->symbol->dtype, is_least ? INT64_MIN : INT64_MAX);
@@ -417,7 +451,7 @@ static void append_loop(struct voucher *voucher, const struct ir_stmt *stmt, str
         append(out, vouch_if(voucher, runs(voucher, loop), both.first, NULL, loop->span));
     } else {
         bool is_known = vouch_is_of_call(stmt) || !pass_is_pure(loop->low) || !pass_is_pure(loop->high);
-        append(out, is_known ? loop : unless_long(voucher, loop));
+        append(out, is_known ? joined(voucher, loop) : unless_long(voucher, loop));
     }
 }
 

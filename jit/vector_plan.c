@@ -1,31 +1,18 @@
 /*
  * vector_plan.c: see vector_plan.h.
  *
- * Consumes an optimised kernel and the dependences of the loops in question; asks split.c which outer loops
- * threads may share, vector_nest.c, vector_build.c and vector_serial.c for nests and innermost loops as
- * values, vector_rows.c and vector_band.c for loops around these, vector_merge.c which of them are one, and
- * vector_x86.c for what these give. Of what they refuse, and beside some of them,
- * flow.c and flow_plan.c make code with branches; what is left stays C.
+ * Consumes an optimised kernel and the dependences of the loops in question; asks vector_plan_share.c which
+ * outer loops threads may share, vector_nest.c, vector_build.c and vector_serial.c for nests and innermost
+ * loops as values, vector_rows.c and vector_band.c for loops around these, vector_merge.c which of them are
+ * one, vector_leave.c and vector_pack.c for loops in which there is more than that, and vector_x86.c for what
+ * these give. Of what they refuse, and beside some of them, flow.c and flow_plan.c make code with branches;
+ * what is left stays C.
  */
-#include "vector_plan.h"
-#include "deferred.h"
 #include "flow_plan.h"
 #include "pass.h"
-#include "split.h"
-#include "vector_listing.h"
+#include "vector_plan_private.h"
 
 #include <string.h>
-
-struct planning {
-    struct vector_plan *plan;
-    const struct ir_kernel *kernel;
-    const struct vector_options *options;
-    bool defers;
-    bool is_inside; /* some statement: a loop that is planned is perhaps begun again and again */
-    int64_t asked;  /* pairs of accesses that analyses for shared loops went through */
-    LIST(const struct dependences *) known; /* analyses of loops, with all that is in them */
-    LIST(struct vector_listing) listings;   /* one per loop */
-};
 
 static bool is_innermost(const struct ir_stmt *first)
 {
@@ -34,53 +21,6 @@ static bool is_innermost(const struct ir_stmt *first)
             !is_innermost(stmt->otherwise))
             return false;
     return true;
-}
-
-/* ---- what may run in any order ------------------------------------------------------------- */
-
-/* Whether the analysis says what of the loop, or all that can be said. Of a large nest not everything is
- * decided: a loop of it alone may be. */
-static bool tells(const struct dependences *dependences, const struct ir_stmt *loop)
-{
-    const struct dependence_loop *row = dependence_loop_is_parallel(dependences, loop);
-
-    return row && (row->verdict != DEPENDENCE_UNDECIDED || dependences->loops.items[0].stmt == loop);
-}
-
-/* The dependences of the loop and of those inside, as if it were the whole kernel: they are found in a copy
- * of both, for others may read the kernel. Loops that passes made of a product of matrices are many and hard,
- * and are known to be independent: so never more is looked at than is asked about. */
-static const struct dependences *dependences_of(struct planning *planning, const struct ir_stmt *loop)
-{
-    struct arena *arena = &planning->plan->arena;
-
-    for (int k = planning->known.count - 1; k >= 0; k--)
-        if (tells(planning->known.items[k], loop))
-            return planning->known.items[k];
-    struct ir_kernel *kernel = arena_new(arena, struct ir_kernel);
-    struct ir_stmt *copy = arena_new(arena, struct ir_stmt);
-    *kernel = *planning->kernel;
-    kernel->arena = arena;
-    kernel->body = copy;
-    *copy = *loop;
-    copy->next = NULL;
-    const struct dependences *dependences = dependence_analyse(kernel);
-    for (int k = 0; k < dependences->loops.count; k++)
-        if (dependences->loops.items[k].stmt == copy)
-            dependences->loops.items[k].stmt = (struct ir_stmt *)loop;
-    for (int k = 0; k < dependences->accesses.count; k++)
-        if (dependences->accesses.items[k].stmt == copy)
-            dependences->accesses.items[k].stmt = (struct ir_stmt *)loop;
-    list_push(arena, &planning->known, dependences);
-    return dependences;
-}
-
-static bool is_parallel(struct planning *planning, const struct ir_stmt *stmt)
-{
-    if (stmt->independent)
-        return true;
-    const struct dependence_loop *loop = dependence_loop_is_parallel(dependences_of(planning, stmt), stmt);
-    return loop && loop->verdict == DEPENDENCE_PARALLEL && !loop->leaves && !loop->incomplete;
 }
 
 /* ---- loops and nests -------------------------------------------------------------------------- */
@@ -165,7 +105,7 @@ static struct vector_loop *build_leaving(struct planning *planning, const struct
         may_be_long(planning, stmt) ? vector_without_leaving(arena, planning->kernel, stmt) : NULL;
     if (!staying)
         return NULL;
-    const struct dependences *dependences = dependences_of(planning, staying);
+    const struct dependences *dependences = plan_dependences_of(planning, staying);
     struct vector_loop *loop = vector_build(arena, staying, dependence_loop_is_parallel(dependences, staying),
                                             dependences, planning->options);
     if (loop)
@@ -183,7 +123,7 @@ static struct vector_loop *build_packing(struct planning *planning, const struct
     const struct ir_stmt *rest = vector_without_packs(arena, stmt, &packs);
     if (!rest)
         return NULL;
-    const struct dependences *dependences = dependences_of(planning, rest);
+    const struct dependences *dependences = plan_dependences_of(planning, rest);
     return vector_build_packing(arena, stmt, &packs, dependence_loop_is_parallel(dependences, rest),
                                 dependences, planning->options);
 }
@@ -191,7 +131,7 @@ static struct vector_loop *build_packing(struct planning *planning, const struct
 /* An innermost loop as values. `serially`: the vector code could not be had. */
 static struct vector_loop *build_loop(struct planning *planning, const struct ir_stmt *stmt, bool serially)
 {
-    const struct dependences *dependences = stmt->independent ? NULL : dependences_of(planning, stmt);
+    const struct dependences *dependences = stmt->independent ? NULL : plan_dependences_of(planning, stmt);
     const struct dependence_loop *verdict =
         stmt->independent ? &independent : dependence_loop_is_parallel(dependences, stmt);
     struct arena *arena = &planning->plan->arena;
@@ -229,11 +169,11 @@ static bool is_for_all_strides(const struct vector_loop *loop)
 static struct vector_loop *build_rows(struct planning *planning, struct vector_nest *nest)
 {
     const struct ir_stmt *rows = nest->loops[VECTOR_ROWS], *columns = nest->loops[VECTOR_COLUMNS];
-    const struct dependences *dependences = columns->independent ? NULL : dependences_of(planning, rows);
+    const struct dependences *dependences = columns->independent ? NULL : plan_dependences_of(planning, rows);
     const struct dependence_loop *verdict =
         columns->independent ? &independent : dependence_loop_is_parallel(dependences, columns);
-    return vector_rows_build(&planning->plan->arena, nest, is_parallel(planning, rows), verdict, dependences,
-                             planning->options);
+    return vector_rows_build(&planning->plan->arena, nest, plan_is_parallel(planning, rows), verdict,
+                             dependences, planning->options);
 }
 
 /* Likewise for a loop around a vector loop. */
@@ -253,7 +193,7 @@ static struct vector_loop *build_nest(struct planning *planning, const struct ir
     if (!vector_nest_shape(stmt, first, nest))
         return NULL;
     for (int level = first; level <= VECTOR_COLUMNS; level++)
-        if (!is_parallel(planning, nest->loops[level]))
+        if (!plan_is_parallel(planning, nest->loops[level]))
             return NULL;
     return vector_nest_build(&planning->plan->arena, nest, planning->options);
 }
@@ -268,7 +208,7 @@ static bool is_nest(struct planning *planning, const struct ir_stmt *stmt)
 static struct vector_loop *build_along(struct planning *planning, struct vector_nest *nest)
 {
     for (int level = nest->first; level <= VECTOR_COLUMNS; level++)
-        if (!is_parallel(planning, nest->loops[level]))
+        if (!plan_is_parallel(planning, nest->loops[level]))
             return NULL;
     nest->is_along = true;
     return vector_nest_build(&planning->plan->arena, nest, planning->options);
@@ -430,7 +370,7 @@ static bool plan_merged(struct planning *planning, const struct ir_stmt *stmt)
     for (int first = VECTOR_ROWS; first <= VECTOR_COLUMNS; first++) {
         struct vector_nest shape;
         if (!vector_nest_shape(inner, first, &shape) || !vector_nest_merges(&shape, stmt) ||
-            !is_parallel(planning, stmt))
+            !plan_is_parallel(planning, stmt))
             continue;
         struct vector_loop *loop = build_nest(planning, inner, first);
         if (!loop || loop->stops || loop->nest->index >= 0 || !is_for_all_strides(loop))
@@ -509,7 +449,7 @@ static bool find_merged_rows(struct planning *planning, const struct ir_stmt *st
     if (first_merged(planning, &chain, rows, &nest->equals) > 0 || (rows == 0 && inside == last))
         return false;
     for (int k = 0; k < chain.count; k++)
-        if (!is_parallel(planning, chain.loops[k]))
+        if (!plan_is_parallel(planning, chain.loops[k]))
             return false;
     nest->loops[VECTOR_ROWS] = chain.loops[rows];
     nest->loops[VECTOR_COLUMNS] = chain.loops[last];
@@ -539,96 +479,6 @@ static bool plan_copy(struct planning *planning, const struct ir_stmt *stmt)
     return add_loop(planning, copy) && !copy->most && is_for_all_strides(copy);
 }
 
-static bool is_unmarked(struct ir_stmt *stmt, void *unused)
-{
-    (void)unused;
-    return !stmt->independent;
-}
-
-/* Whether it goes over a product in tiles and is not known to be independent, as those inside are: it
- * accumulates what these add, and to ask the analysis, of loops as hard as they come, takes milliseconds. */
-static bool accumulates_tiles(const struct ir_stmt *loop)
-{
-    return loop->step != 1 && !loop->independent && !ir_block_walk(loop->body, is_unmarked, NULL);
-}
-
-/* How many accesses of each buffer there are. */
-struct accesses {
-    int64_t stores, loads;
-};
-
-static bool count_store(struct ir_stmt *stmt, void *accesses)
-{
-    if (stmt->kind == IR_STORE)
-        ((struct accesses *)accesses)[stmt->access.buffer->index].stores++;
-    return true;
-}
-
-static bool count_load(struct ir_expr *expr, void *accesses)
-{
-    if (expr->kind == IR_LOAD)
-        ((struct accesses *)accesses)[expr->access.buffer->index].loads++;
-    return true;
-}
-
-/* Whether to find out whether the loop may be shared takes no more time than is left: passes may have made
- * many copies of what is in it, and each store is held against all other accesses of the buffer, again for
- * each loop inside of one that may not be shared. What is not asked is not shared. */
-static bool is_affordable(struct planning *planning, const struct ir_stmt *loop)
-{
-    const int64_t most = 1 << 12;
-    int64_t pairs = 0;
-    struct accesses *accesses =
-        arena_array(&planning->plan->arena, struct accesses, planning->kernel->buffers.count);
-    ir_block_walk(loop->body, count_store, accesses);
-    ir_block_expressions(loop->body, count_load, accesses);
-    for (int k = 0; k < planning->kernel->buffers.count; k++)
-        pairs += accesses[k].stores * (accesses[k].stores + accesses[k].loads);
-    if (planning->asked + pairs > most)
-        return false;
-    planning->asked += pairs;
-    return true;
-}
-
-static bool may_be_shared(struct planning *planning, const struct ir_stmt *loop)
-{
-    if (loop->independent && loop->step != 1 && split_has_own(loop))
-        return split_end_of_strips(loop) != NULL;
-    if (accumulates_tiles(loop))
-        return false;
-    if (split_is_closed(loop))
-        return loop->independent ||
-               (is_affordable(planning, loop) && split_is_possible(dependences_of(planning, loop), loop));
-    return loop->reductions.count && is_affordable(planning, loop) &&
-           split_only_accumulates(dependences_of(planning, loop), loop, planning->options->strict);
-}
-
-static bool is_left_out(const struct planning *planning, const struct ir_stmt *stmt)
-{
-    return planning->defers && deferred_number(planning->kernel, stmt) >= 0;
-}
-
-/* Loops around loops that may not be split may hold some that may; so may those over panels, of which there
- * may be but one. */
-static void plan_shares(struct planning *planning, const struct ir_stmt *first, int depth)
-{
-    enum { MOST = 100, DEEPEST = 200 };
-    struct vector_plan *plan = planning->plan;
-    if (depth > DEEPEST)
-        return;
-    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next) {
-        if (stmt->kind == IR_FOR && plan->shared.count < MOST && may_be_shared(planning, stmt)) {
-            list_push(&plan->arena, &plan->shared, stmt);
-            if ((stmt->independent && split_grain(stmt) == 1) || split_has_own(stmt))
-                plan_shares(planning, stmt->body, depth + 1);
-            continue;
-        }
-        if (!is_left_out(planning, stmt))
-            plan_shares(planning, stmt->body, depth + 1);
-        plan_shares(planning, stmt->otherwise, depth + 1);
-    }
-}
-
 static void plan_block(struct planning *planning, const struct ir_stmt *first, int depth)
 {
     enum { DEEPEST = 200, MOST = 1000 }; /* of a kernel: they are found by going through all of them */
@@ -652,7 +502,7 @@ static void plan_block(struct planning *planning, const struct ir_stmt *first, i
             (plan_rows(planning, stmt) || (vector_plan_find(planning->plan, stmt) < 0 &&
                                            (plan_band(planning, stmt) || plan_repeated(planning, stmt)))))
             continue;
-        if (!is_left_out(planning, stmt))
+        if (!plan_leaves_out(planning, stmt))
             plan_block(planning, stmt->body, depth + 1);
         plan_block(planning, stmt->otherwise, depth + 1);
     }
@@ -661,7 +511,7 @@ static void plan_block(struct planning *planning, const struct ir_stmt *first, i
 static bool is_untouched(struct ir_stmt *stmt, void *context)
 {
     const struct planning *planning = context;
-    return !is_left_out(planning, stmt) &&
+    return !plan_leaves_out(planning, stmt) &&
            (stmt->kind != IR_FOR || (vector_plan_find(planning->plan, stmt) < 0 &&
                                      vector_plan_find_beside(planning->plan, stmt) < 0));
 }
@@ -700,7 +550,7 @@ static void plan_flows(struct planning *planning, const struct ir_stmt *first, i
             continue;
         if (touched && !in_short)
             has_short = add_loop(planning, flow_plan_short(plan, planning->kernel, stmt, planning->options));
-        if (!is_left_out(planning, stmt))
+        if (!plan_leaves_out(planning, stmt))
             plan_flows(planning, stmt->body, depth + 1, has_short);
         plan_flows(planning, stmt->otherwise, depth + 1, has_short);
     }
@@ -756,8 +606,7 @@ static bool guarded(struct planning *planning, bool (*step)(struct planning *pla
 
 static bool make(struct planning *planning)
 {
-    plan_shares(planning, planning->kernel->body,
-                0); /* first: outer loops are looked at with the inner ones */
+    plan_shares(planning);
     plan_all(planning);
     return place_code(planning);
 }
@@ -811,7 +660,7 @@ int vector_plan_find_flow(const struct vector_plan *plan, const struct ir_stmt *
 
 static bool plan_only(struct planning *planning)
 {
-    plan_shares(planning, planning->kernel->body, 0);
+    plan_shares(planning);
     plan_all(planning);
     return true;
 }
