@@ -340,13 +340,71 @@ static void count(struct counted *counted, const struct ir_stmt *block, bool is_
     loop->kind = IR_FOR;
 }
 
+/* ---- what iterations hand on -------------------------------------------------------------------------- */
+
+static bool is_update(const struct ir_stmt *stmt)
+{
+    const struct ir_expr *value = stmt->value;
+    bool is_sum = value->kind == IR_OPERATION && value->count == 2 &&
+                  (value->operation == OP_ADD || value->operation == OP_MIN || value->operation == OP_MAX);
+    return is_sum && (value->operands[0]->kind == IR_SYMBOL || value->operands[1]->kind == IR_SYMBOL) &&
+           pass_mentions(value->operands[0], stmt->symbol) != pass_mentions(value->operands[1], stmt->symbol);
+}
+
+struct scalar {
+    const struct ir_symbol *symbol;
+    int reads, updates, others;
+    bool is_own;
+};
+
+static bool note_read(struct ir_expr *expr, void *context)
+{
+    struct scalar *scalar = context;
+    scalar->reads += expr->kind == IR_SYMBOL && expr->symbol == scalar->symbol;
+    return true;
+}
+
+static bool note_assignment(struct ir_stmt *stmt, void *context)
+{
+    struct scalar *scalar = context;
+    if (stmt->symbol != scalar->symbol)
+        return true;
+    scalar->is_own |= stmt->kind == IR_VARIABLE;
+    scalar->updates += stmt->kind == IR_ASSIGN && is_update(stmt);
+    scalar->others += stmt->kind == IR_ASSIGN && !is_update(stmt);
+    return true;
+}
+
+/* Of an assignment: whether it is to one of the loop's own, to what is counted, or only sums up. */
+static bool is_no_recurrence(struct ir_stmt *stmt, void *context)
+{
+    const struct counted *counted = context;
+    struct scalar scalar = {.symbol = stmt->symbol};
+    if (stmt->kind != IR_ASSIGN || stmt->symbol == counted->variable)
+        return true;
+    ir_block_walk(counted->loop->body, note_assignment, &scalar);
+    ir_block_expressions(counted->loop->body, note_read, &scalar);
+    ir_expr_walk(counted->loop->value, note_read, &scalar);
+    return scalar.is_own || (!scalar.others && scalar.reads == scalar.updates);
+}
+
+/* Loops that search may be vectors then. Others that a condition ends are better off as whiles, if the
+ * program goes on with what they count: lanes can do several of these at a time (pass_repeat.c). */
+static bool searches(struct counted *counted)
+{
+    return ir_block_walk(counted->loop->body, is_no_recurrence, counted);
+}
+
 static void try_while(struct pass *pass, struct ir_stmt *block, struct ir_stmt *loop)
 {
     struct counted counted = {.pass = pass, .kernel = pass->kernel, .loop = loop};
     if (!find_step(&counted) || !find_conditions(&counted, loop->value) || !find_limit(&counted) ||
         has_jump(loop->body, IR_CONTINUE))
         return;
-    count(&counted, block, is_used_behind(loop->next, counted.variable, declares(block, counted.variable)));
+    bool is_used = is_used_behind(loop->next, counted.variable, declares(block, counted.variable));
+    bool is_ended = counted.count > 1 || has_jump(loop->body, IR_BREAK);
+    if ((!is_used && counted.variable->dtype == AKG_INT64) || !is_ended || searches(&counted))
+        count(&counted, block, is_used);
 }
 
 static void visit_block(struct pass *pass, struct ir_stmt *block, int depth)

@@ -212,6 +212,8 @@ void pass_simplify_block(struct pass *pass, struct ir_stmt **block);
 bool pass_write_out(struct pass *pass, struct ir_stmt **block, int most);
 /* Writes the loop out that stands there, if its iterations are few and known. */
 bool pass_write_out_loop(struct pass *pass, struct ir_stmt **place);
+/* Counts windows that end at no borders, of the block alone, from 0 on. */
+bool pass_count_windows(struct pass *pass, struct ir_stmt *block);
 /* In the block alone, where conditions on the variables of loops that are gone are left. */
 bool pass_unroll_block(struct pass *pass, struct ir_stmt *block);
 /* Whether the block accesses nothing but integers of 8 and 16 bits, or bools. */

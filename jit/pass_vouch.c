@@ -719,7 +719,8 @@ static void make_versions(struct voucher *voucher, struct ir_stmt **place, struc
     struct ir_stmt *trusted = pass_copy_block(voucher->pass, nest);
     vouch_widen(voucher->pass, trusted);
     pass_trust(trusted);
-    pass_unroll_block(voucher->pass, trusted); /* a loop that might stop was not written out */
+    pass_count_windows(voucher->pass, trusted); /* a loop that might stop was not counted, */
+    pass_unroll_block(voucher->pass, trusted);  /* nor written out */
     for (int k = 0; k < voucher->declarations.count; k++)
         append(&block, voucher->declarations.items[k]);
     for (int phase = 0; phase < voucher->last_phase; phase++)

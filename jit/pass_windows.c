@@ -313,6 +313,28 @@ static bool count_in_block(struct pass *pass, struct ir_stmt *block, enum window
     return changed;
 }
 
+static bool has_no_borders(const struct ir_stmt *loop)
+{
+    struct window window;
+    return find_window(loop, WINDOW_CONSTANT, &window) && window.lows.count == 1 && window.highs.count == 1;
+}
+
+static bool count_plain_ones(struct pass *pass, struct ir_stmt *block, int depth)
+{
+    bool changed = false;
+    for (struct ir_stmt *stmt = block; stmt && depth < DEEPEST; stmt = stmt->next) {
+        changed |= has_no_borders(stmt) && count_from_zero(pass, stmt, WINDOW_CONSTANT);
+        changed |= count_plain_ones(pass, stmt->body, depth + 1);
+        changed |= count_plain_ones(pass, stmt->otherwise, depth + 1);
+    }
+    return changed;
+}
+
+bool pass_count_windows(struct pass *pass, struct ir_stmt *block)
+{
+    return count_plain_ones(pass, block, 0);
+}
+
 /* ---- windows of as many places as the call says ----------------------------------------------------- */
 
 /* The windows of a nest, and how many places each has. */
