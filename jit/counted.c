@@ -388,11 +388,13 @@ static bool is_no_recurrence(struct ir_stmt *stmt, void *context)
     return scalar.is_own || (!scalar.others && scalar.reads == scalar.updates);
 }
 
-/* Loops that search may be vectors then. Others that a condition ends are better off as whiles, if the
- * program goes on with what they count: lanes can do several of these at a time (pass_repeat.c). */
-static bool searches(struct counted *counted)
+/* Loops that search from and to where the call says may be vectors then. Others that a condition ends are
+ * better off as whiles, if the program goes on with what they count: lanes can do several of these at a time
+ * (pass_repeat.c), and one alone need not set it where it leaves. */
+static bool searches(struct counted *counted, const struct ir_stmt *block)
 {
-    return ir_block_walk(counted->loop->body, is_no_recurrence, counted);
+    return pass_is_of_call(begin_of(counted, block)) && pass_is_of_call(counted->end) &&
+           ir_block_walk(counted->loop->body, is_no_recurrence, counted);
 }
 
 static void try_while(struct pass *pass, struct ir_stmt *block, struct ir_stmt *loop)
@@ -403,7 +405,7 @@ static void try_while(struct pass *pass, struct ir_stmt *block, struct ir_stmt *
         return;
     bool is_used = is_used_behind(loop->next, counted.variable, declares(block, counted.variable));
     bool is_ended = counted.count > 1 || has_jump(loop->body, IR_BREAK);
-    if ((!is_used && counted.variable->dtype == AKG_INT64) || !is_ended || searches(&counted))
+    if ((!is_used && counted.variable->dtype == AKG_INT64) || !is_ended || searches(&counted, block))
         count(&counted, block, is_used);
 }
 
