@@ -228,15 +228,17 @@ static struct ir_expr *last_value(const struct counted *counted)
     struct ir_expr *end = pass_copy(counted->pass, counted->end);
     if (by == 1)
         return ir_operation(kernel, counted->by > 0 ? OP_MAX : OP_MIN, variable, end, NULL);
-    struct ir_expr *way = counted->by > 0 ? ir_operation(kernel, OP_SUB, end, variable, NULL)
-                                          : ir_operation(kernel, OP_SUB, variable, end, NULL);
-    struct ir_expr *far = ir_operation(kernel, OP_MAX, way, ir_integer(kernel, dtype, 0), NULL);
+    bool is_up = counted->by > 0;
+    struct ir_expr *runs = ir_operation(kernel, is_up ? OP_LT : OP_GT, variable, end, NULL);
+    struct ir_expr *way = is_up ? ir_operation(kernel, OP_SUB, end, variable, NULL)
+                                : ir_operation(kernel, OP_SUB, variable, end, NULL);
     struct ir_expr *steps = ir_operation(
-        kernel, OP_FLOORDIV, ir_operation(kernel, OP_ADD, far, ir_integer(kernel, dtype, by - 1), NULL),
+        kernel, OP_FLOORDIV, ir_operation(kernel, OP_ADD, way, ir_integer(kernel, dtype, by - 1), NULL),
         ir_integer(kernel, dtype, by), NULL);
-    return ir_operation(kernel, OP_ADD, ir_symbol_use(kernel, counted->variable),
-                        ir_operation(kernel, OP_MUL, steps, ir_integer(kernel, dtype, counted->by), NULL),
-                        NULL);
+    struct ir_expr *last =
+        ir_operation(kernel, OP_ADD, variable,
+                     ir_operation(kernel, OP_MUL, steps, ir_integer(kernel, dtype, counted->by), NULL), NULL);
+    return ir_operation(kernel, OP_SELECT, runs, last, variable);
 }
 
 /* A break, or continue, of the loop whose body the block is. */

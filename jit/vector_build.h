@@ -50,7 +50,7 @@ struct vector_builder {
     bool is_serial;           /* one lane: the order of the program is kept */
     bool is_once;             /* one iteration of that, straight on: a part of a band */
     bool after_test;          /* C has tested the index of the element that is accumulated into */
-    bool is_guarded;          /* a part that may be left out: nothing is loaded before it */
+    bool is_guarded;          /* what may be left out: nothing is loaded before it */
     int index;                /* of a serial loop: 1 + the accumulator with its variable; 0: there is none */
     bool wants_depth;         /* of a nest: the variable of its only depth is used as a number, */
     int depth;                /* statements and expressions inside each other */

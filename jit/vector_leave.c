@@ -90,4 +90,6 @@ void vector_leave(struct vector_builder *builder, const struct ir_expr *conditio
     }
     vector_add(builder, test);
     builder->loop->stops = builder->loop->leaves = true;
+    builder->is_guarded =
+        true; /* what stands behind it may be there, or be divided by, only where it does not hold */
 }

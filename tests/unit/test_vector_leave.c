@@ -33,6 +33,11 @@ static const char *const bodies[] = {
     "int32(x[i]))\n",
     "    for i in range(N):\n        if i < M and z[i] + x[i] == 10:\n            at[0] = i\n            "
     "break\n",
+    "    for i in range(N):\n        if x[i] == 9 or M < 50:\n            break\n        y[i] = x[i] + "
+    "z[49]\n",
+    "    for i in range(N):\n        if x[i] == 9:\n            break\n        if M < 30:\n            at[0] "
+    "= i\n"
+    "            break\n        y[i] = x[i] + z[29]\n",
     "    for i in range(0, N, 2):\n        if x[i] == 9:\n            at[0] = i\n            break\n        "
     "y[i] = 1\n",
     "    for i in range(1, N):\n        if x[i] == 9 or x[i - 1] == 9:\n            at[0] = i\n            "
