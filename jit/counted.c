@@ -218,27 +218,35 @@ static struct ir_stmt *assign(const struct counted *counted, struct ir_expr *val
     return stmt;
 }
 
-/* The first place that is no longer in the range. */
+static struct ir_expr *end_of(const struct counted *counted)
+{
+    return pass_copy(counted->pass, counted->end);
+}
+
+static struct ir_expr *variable_of(const struct counted *counted)
+{
+    return ir_symbol_use(counted->kernel, counted->variable);
+}
+
+/* The first place that is no longer in the range; how far that is means nothing where there is none in it. */
 static struct ir_expr *last_value(const struct counted *counted)
 {
     struct ir_kernel *kernel = counted->kernel;
     akg_dtype dtype = counted->variable->dtype;
-    int64_t by = counted->by > 0 ? counted->by : -counted->by;
-    struct ir_expr *variable = ir_symbol_use(kernel, counted->variable);
-    struct ir_expr *end = pass_copy(counted->pass, counted->end);
-    if (by == 1)
-        return ir_operation(kernel, counted->by > 0 ? OP_MAX : OP_MIN, variable, end, NULL);
     bool is_up = counted->by > 0;
-    struct ir_expr *runs = ir_operation(kernel, is_up ? OP_LT : OP_GT, variable, end, NULL);
-    struct ir_expr *way = is_up ? ir_operation(kernel, OP_SUB, end, variable, NULL)
-                                : ir_operation(kernel, OP_SUB, variable, end, NULL);
+    int64_t by = is_up ? counted->by : -counted->by;
+    if (by == 1)
+        return ir_operation(kernel, is_up ? OP_MAX : OP_MIN, variable_of(counted), end_of(counted), NULL);
+    struct ir_expr *runs =
+        ir_operation(kernel, is_up ? OP_LT : OP_GT, variable_of(counted), end_of(counted), NULL);
+    struct ir_expr *way = is_up ? ir_operation(kernel, OP_SUB, end_of(counted), variable_of(counted), NULL)
+                                : ir_operation(kernel, OP_SUB, variable_of(counted), end_of(counted), NULL);
     struct ir_expr *steps = ir_operation(
         kernel, OP_FLOORDIV, ir_operation(kernel, OP_ADD, way, ir_integer(kernel, dtype, by - 1), NULL),
         ir_integer(kernel, dtype, by), NULL);
-    struct ir_expr *last =
-        ir_operation(kernel, OP_ADD, variable,
-                     ir_operation(kernel, OP_MUL, steps, ir_integer(kernel, dtype, counted->by), NULL), NULL);
-    return ir_operation(kernel, OP_SELECT, runs, last, variable);
+    struct ir_expr *all = ir_operation(kernel, OP_MUL, steps, ir_integer(kernel, dtype, counted->by), NULL);
+    return ir_operation(kernel, OP_SELECT, runs,
+                        ir_operation(kernel, OP_ADD, variable_of(counted), all, NULL), variable_of(counted));
 }
 
 /* A break, or continue, of the loop whose body the block is. */

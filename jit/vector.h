@@ -403,10 +403,15 @@ bool vector_may_choose(const struct dependence_loop *verdict);
 struct vector_loop *vector_build(struct arena *arena, const struct ir_stmt *stmt,
                                  const struct dependence_loop *verdict, const struct dependences *dependences,
                                  const struct vector_options *options);
-/* The loop with conditions that leave it as IFs of nothing; NULL: none does, or it jumps elsewhere, too. What
- * becomes of that may stand for the loop: its code ends before them. */
+/* The loop with conditions that leave it as IFs of nothing; NULL: none does, or it jumps elsewhere, too. */
 const struct ir_stmt *vector_without_leaving(struct arena *arena, const struct ir_kernel *kernel,
                                              const struct ir_stmt *stmt);
+/* That as values, whose code ends before the first of these: it may stand for the loop. NULL where it is not
+ * one of those. */
+struct vector_loop *vector_build_leaving(struct arena *arena, const struct ir_stmt *stmt,
+                                         const struct dependence_loop *verdict,
+                                         const struct dependences *dependences,
+                                         const struct vector_options *options);
 /* The counters of a loop; its number of them is limited. */
 enum { VECTOR_PACKS = 4 };
 struct vector_packs {

@@ -430,10 +430,10 @@ void vector_statement(struct vector_builder *builder, const struct ir_stmt *stmt
         }
         break;
     case IR_IF:
-        if (stmt->body || stmt->otherwise)
-            build_if(builder, stmt);
-        else
+        if (builder->leaves && !stmt->body && !stmt->otherwise)
             vector_leave(builder, stmt->value);
+        else
+            build_if(builder, stmt);
         break;
     default:
         vector_refuse(builder);
@@ -631,7 +631,7 @@ struct vector_loop *vector_build(struct arena *arena, const struct ir_stmt *stmt
     return vector_is_short(stmt) ? NULL : vector_build_any(arena, stmt, verdict, dependences, options);
 }
 
-static struct vector_loop *build(struct arena *arena, const struct ir_stmt *stmt,
+static struct vector_loop *build(struct arena *arena, const struct ir_stmt *stmt, bool leaves,
                                  const struct vector_packs *packs, const struct dependence_loop *verdict,
                                  const struct dependences *dependences, const struct vector_options *options)
 {
@@ -641,6 +641,7 @@ static struct vector_loop *build(struct arena *arena, const struct ir_stmt *stmt
                                      .options = options,
                                      .dependences = dependences,
                                      .mask = -1,
+                                     .leaves = leaves,
                                      .packs = packs,
                                      .memo = &memo};
     if (vector_count_statements(stmt->body, VECTOR_STATEMENTS) > VECTOR_STATEMENTS ||
@@ -688,7 +689,15 @@ struct vector_loop *vector_build_any(struct arena *arena, const struct ir_stmt *
                                      const struct dependences *dependences,
                                      const struct vector_options *options)
 {
-    return build(arena, stmt, NULL, verdict, dependences, options);
+    return build(arena, stmt, false, NULL, verdict, dependences, options);
+}
+
+struct vector_loop *vector_build_leaving(struct arena *arena, const struct ir_stmt *stmt,
+                                         const struct dependence_loop *verdict,
+                                         const struct dependences *dependences,
+                                         const struct vector_options *options)
+{
+    return vector_is_short(stmt) ? NULL : build(arena, stmt, true, NULL, verdict, dependences, options);
 }
 
 struct vector_loop *vector_build_packing(struct arena *arena, const struct ir_stmt *stmt,
@@ -698,7 +707,7 @@ struct vector_loop *vector_build_packing(struct arena *arena, const struct ir_st
                                          const struct vector_options *options)
 {
     bool is_other = !verdict || verdict->reduction >= 0 || vector_is_short(stmt);
-    return is_other ? NULL : build(arena, stmt, packs, verdict, dependences, options);
+    return is_other ? NULL : build(arena, stmt, false, packs, verdict, dependences, options);
 }
 
 int vector_latency(const struct vector_value *value)

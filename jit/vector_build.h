@@ -55,6 +55,7 @@ struct vector_builder {
     bool wants_depth;         /* of a nest: the variable of its only depth is used as a number, */
     int depth;                /* statements and expressions inside each other */
     int number;               /* and that is this value; -1: it is not there */
+    bool leaves;              /* IFs of nothing are conditions that end it (vector_leave.c) */
     const struct vector_packs *packs; /* NULL: there are none */
     struct vector_memo *memo;         /* NULL: answers are not kept */
     bool refused;

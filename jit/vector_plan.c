@@ -106,8 +106,8 @@ static struct vector_loop *build_leaving(struct planning *planning, const struct
     if (!staying)
         return NULL;
     const struct dependences *dependences = plan_dependences_of(planning, staying);
-    struct vector_loop *loop = vector_build(arena, staying, dependence_loop_is_parallel(dependences, staying),
-                                            dependences, planning->options);
+    struct vector_loop *loop = vector_build_leaving(
+        arena, staying, dependence_loop_is_parallel(dependences, staying), dependences, planning->options);
     if (loop)
         loop->stmt = stmt;
     return loop;

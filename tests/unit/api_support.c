@@ -11,20 +11,38 @@
 #include <string.h>
 #include <sys/mman.h>
 
-akg_module *api_compile(const char *text)
+akg_module *api_module(const char *text, const jit_options *options)
 {
     jit_source source = {.name = "test.akg", .text = text, .length = strlen(text)};
     akg_diagnostics *diagnostics;
     akg_module *module;
     char *rendered = NULL;
 
-    if (jit_compile(&source, NULL, &module, &diagnostics) != AKG_OK) {
+    if (jit_compile(&source, options, &module, &diagnostics) != AKG_OK) {
         akg_diagnostics_render(diagnostics, AKG_FORMAT_TEXT, &rendered);
         fprintf(stderr, "%s", rendered ? rendered : "no message\n");
         akg_free(rendered);
     }
     akg_diagnostics_free(diagnostics);
     return module;
+}
+
+akg_module *api_compile(const char *text)
+{
+    return api_module(text, NULL);
+}
+
+int api_vector_loops(const char *text)
+{
+    jit_source source = {.name = "test.akg", .text = text, .length = strlen(text)};
+    char *assembly = NULL;
+    int count = -1;
+
+    if (jit_emit(&source, AKG_STAGE_ASM, "k", NULL, 0, &assembly, NULL) == AKG_OK)
+        for (const char *at = assembly; at; at = strstr(at + 1, " lanes of "))
+            count++;
+    akg_free(assembly);
+    return count;
 }
 
 bool api_run(const char *program, const jit_options *options, akg_tensor *const *inputs, int count,

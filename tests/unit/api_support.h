@@ -9,6 +9,9 @@
 
 /* The module of that text, or NULL. */
 akg_module *api_compile(const char *text);
+akg_module *api_module(const char *text, const jit_options *options);
+/* How many loops of its kernel k become vector code here; -1: it is wrong. */
+int api_vector_loops(const char *text);
 
 /* The outputs of the program's first kernel, called with the inputs and then `last`, if that is not NULL. */
 bool api_run(const char *program, const jit_options *options, akg_tensor *const *inputs, int count,

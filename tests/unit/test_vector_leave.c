@@ -9,7 +9,6 @@
 #include "check.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 
 enum { INPUTS = 2, OUTPUTS = 2, LONGEST = 100, MODULES = 6 };
@@ -51,26 +50,6 @@ static const char *const bodies[] = {
     "        if int32(x[i]) > best:\n            best = int32(x[i])\n        s += 2\n    at[0] = s * 100 + "
     "best\n",
 };
-
-static akg_module *module_of(const char *program, const jit_options *options)
-{
-    jit_source source = {.name = "test.akg", .text = program, .length = strlen(program)};
-    akg_module *module = NULL;
-    if (!CHECK(jit_compile(&source, options, &module, NULL) == AKG_OK))
-        fprintf(stderr, "%s", program);
-    return module;
-}
-
-/* Whether it became vector code. */
-static bool is_of_lanes(const char *program)
-{
-    jit_source source = {.name = "test.akg", .text = program, .length = strlen(program)};
-    char *text = NULL;
-    bool found = jit_emit(&source, AKG_STAGE_ASM, "k", NULL, 0, &text, NULL) == AKG_OK &&
-                 strstr(text, " lanes of ") != NULL;
-    akg_free(text);
-    return found;
-}
 
 static bool call(const akg_module *module, akg_tensor *const *inputs, akg_tensor **outputs)
 {
@@ -138,12 +117,12 @@ static void check_body(const char *body, akg_dtype dtype)
              "def k(x: T[N], z: T[M]):\n    y = output_tensor((N,), x.dtype)\n"
              "    at = output_tensor((1,), int32)\n%s    return y, at\n",
              body);
-    modules[count++] = module_of(program, &options);
+    CHECK((modules[count++] = api_module(program, &options)) != NULL);
     for (int target = X86_TARGET_NONE; target <= (int)x86_cpu_target(); target++) {
         options = (jit_options){.target = x86_target_name((enum x86_target)target), .cache = "off"};
-        modules[count++] = module_of(program, &options);
+        CHECK((modules[count++] = api_module(program, &options)) != NULL);
     }
-    CHECK(count == 2 || is_of_lanes(program));
+    CHECK(count == 2 || api_vector_loops(program) > 0);
     for (size_t k = 0; k < API_COUNT(lengths); k++)
         for (int64_t end = 0; end <= lengths[k]; end += end < 20 ? 1 : 13)
             if (check_takes(k + (size_t)end))

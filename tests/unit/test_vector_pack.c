@@ -55,28 +55,6 @@ static const char *const bodies[] = {
     "      k += 1\n",
 };
 
-static akg_module *module_of(const char *program, const jit_options *options)
-{
-    jit_source source = {.name = "test.akg", .text = program, .length = strlen(program)};
-    akg_module *module = NULL;
-    if (!CHECK(jit_compile(&source, options, &module, NULL) == AKG_OK))
-        fprintf(stderr, "%s", program);
-    return module;
-}
-
-/* How many loops of the program are vector code. */
-static int vectors_of(const char *program)
-{
-    jit_source source = {.name = "test.akg", .text = program, .length = strlen(program)};
-    char *text = NULL;
-    int count = 0;
-    CHECK(jit_emit(&source, AKG_STAGE_ASM, "k", NULL, 0, &text, NULL) == AKG_OK);
-    for (const char *at = text; at && (at = strstr(at, " lanes of ")); at++)
-        count++;
-    akg_free(text);
-    return count;
-}
-
 struct given {
     akg_tensor *tensor;
     char *pages;
@@ -163,13 +141,13 @@ static void check_body(size_t body, akg_dtype dtype)
     int count = 0;
     snprintf(program, sizeof program, "def k(x: T[N], y: T[R], n: int32[M], t=2):\n%s    return y, n\n",
              bodies[body]);
-    modules[count++] = module_of(program, &options);
+    CHECK((modules[count++] = api_module(program, &options)) != NULL);
     for (int target = X86_TARGET_NONE; target <= (int)x86_cpu_target(); target++) {
         options = (jit_options){.target = x86_target_name((enum x86_target)target), .cache = "off"};
-        modules[count++] = module_of(program, &options);
+        CHECK((modules[count++] = api_module(program, &options)) != NULL);
     }
     if (x86_cpu_target() == X86_TARGET_AVX512 && akg_dtype_size(dtype) >= 4)
-        if (!CHECK((vectors_of(program) > 0) == (body < THAT_PACK)))
+        if (!CHECK((api_vector_loops(program) > 0) == (body < THAT_PACK)))
             fprintf(stderr, "%s", program);
     for (size_t k = 0; k < API_COUNT(lengths); k++)
         for (int64_t above = -1; above < 5; above++)
