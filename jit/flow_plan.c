@@ -13,7 +13,7 @@
  * other ones, for each sum that they have; measured with sparse matrices and segments on Zen 5. Iterations of
  * loops of the call likewise, and of nests, where their columns are as few as those of loops, or as their
  * rows where there are windows in them (Zen 4: two channels of a convolution in space 202 us, 18 by vectors).
- */
+ * Of loops whose code may end early there may be more: often they end at once, and C does the rest. */
 enum {
     FEW_GATHERED = 48,
     FEW_LONG = 2,
