@@ -39,7 +39,8 @@ flags = -std=gnu11 -Wall -Wextra -fvisibility=hidden -fPIC -ffp-contract=off -iq
 flags += $(if $(WERROR),-Werror)
 flags += $(if $(FAULTS),-DAKG_FAULT_INJECTION)
 flags += $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer -DAKG_SANITIZED)
-flags += $(if $(findstring address,$(SANITIZE)),-DARENA_EACH)
+# What these two of the undefined ones look for, address finds where it happens; they take a third of the time to compile.
+flags += $(if $(findstring address,$(SANITIZE)),-DARENA_EACH -fno-sanitize=null$(comma)object-size)
 flags += $(if $(COVERAGE),--coverage -O0)
 link_flags = $(filter -m% -O% -g% -fsanitize=% --coverage,$(flags)) -Wl,-z,relro -Wl,-z,now
 

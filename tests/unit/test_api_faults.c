@@ -429,7 +429,7 @@ static void write_program(void)
 
 int main(int argc, char **argv)
 {
-    long most = argc > 1 ? atol(argv[1]) : 300;
+    long most = argc > 1 ? atol(argv[1]) : 150;
 
     write_program();
     travel("files", journey_of_files, 0);

@@ -206,7 +206,7 @@ static void check_generated(int count, uint64_t seed, struct random *random)
 }
 
 #ifdef AKG_SANITIZED
-enum { USUAL = 50 /* sanitizers take their time */ };
+enum { USUAL = 25 /* sanitizers take their time */ };
 #else
 enum { USUAL = 100 };
 #endif

@@ -20,9 +20,9 @@
 enum { BUFFERS = 16, ELEMENTS = 40000, SHAPES = 10, SHORT_SHAPES = 7, LONGER_SHAPES = 7 };
 
 #ifdef AKG_SANITIZED
-enum { KERNELS = 30 };
+enum { KERNELS = 15 };
 #else
-enum { KERNELS = 120 };
+enum { KERNELS = 60 };
 #endif
 
 struct side {

@@ -3,10 +3,10 @@
  * NVRTC for each architecture without a complaint. Needs no GPU; where NVRTC is not there, it says that it
  * skips.
  *
- * Three quarters of the time go to making machine code of PTX. So the units take the architectures in turn:
- * for one of them a unit becomes machine code, for the others PTX; products, which hold instructions of their
- * own, become machine code for each. Units of tests/kernels, which are most of all, become PTX for one of
- * them, and one in four machine code. `every` makes machine code of all, for all.
+ * Three quarters of the time go to making machine code of PTX. So one unit in four becomes machine code, for
+ * one of the architectures, which take turns, and PTX for the others; products, which hold instructions of
+ * their own, become machine code for each. Units of tests/kernels, which are most of all, become PTX for one
+ * of them. `every` makes machine code of all, for all.
  *
  * Many kernels go into one unit, for a unit costs more than a kernel, and none is optimised, which takes most
  * of the time. A compiler that cannot leave that out is given one kernel in ten, as far as PTX, and the units
@@ -28,8 +28,8 @@
 
 static const int architectures[][2] = {{7, 5}, {8, 0}, {9, 0}};
 
-/* Kernels of a unit, of how many one is taken by a compiler that must optimise, of how many units of
- * tests/kernels one becomes machine code, and the first compiler that need not optimise. */
+/* Kernels of a unit, of how many one is taken by a compiler that must optimise, of how many units one
+ * becomes machine code, and the first compiler that need not optimise. */
 enum { ARCHITECTURES = 3, TOGETHER = 16, TAKEN = 10, ASSEMBLED = 4, QUICK_VERSION = 12090 };
 
 #ifdef AKG_SANITIZED
@@ -78,8 +78,7 @@ static void compile_unit(void)
     CHECK(!batch.text.failed);
     for (int k = 0; k < ARCHITECTURES; k++) {
         bool is_turn = k == batch.units % ARCHITECTURES;
-        bool is_assembled =
-            batch.care == EACH || (is_turn && (batch.care == IN_TURN || batch.units % ASSEMBLED == 0));
+        bool is_assembled = batch.care == EACH || (is_turn && batch.units % ASSEMBLED == 0);
         if (is_turn || (batch.all && batch.care != ONE))
             compile_for(k, !batch.all || !is_assembled);
     }

@@ -250,9 +250,9 @@ static void find_dims(const struct ir_kernel *kernel, int64_t m, int64_t n, int6
 static const int64_t extents[][2] = {{20, 40},   {64, 64},   {68, 76},   {67, 72},  {128, 68},
                                      {132, 136}, {136, 258}, {132, 264}, {129, 131}};
 #ifdef AKG_SANITIZED
-enum { STEP = 3 };
+enum { STEP = 7 };
 #else
-enum { STEP = 1 };
+enum { STEP = 2 };
 #endif
 
 static void test_nest(const struct nest *nest, akg_dtype dtype, size_t from)

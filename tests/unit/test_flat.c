@@ -13,7 +13,7 @@
 
 #include <stdio.h>
 
-enum { PROGRAMS = 600, CALLS = 6, ARGUMENTS = 4 };
+enum { PROGRAMS = 300, CALLS = 6, ARGUMENTS = 4 };
 
 static const char *const bounds[] = {
     "H * W", "W * H", "H * W * r",        "n", "n * r", "(H // r) * (W // r)", "r * r * H",

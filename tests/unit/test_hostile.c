@@ -17,12 +17,12 @@
 #if defined(__SANITIZE_THREAD__)
 #define THREADED 1
 #elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_UNDEFINED__)
-#define SLOWER 10
+#define SLOWER 20
 #elif defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define THREADED 1
 #elif __has_feature(address_sanitizer)
-#define SLOWER 10
+#define SLOWER 20
 #endif
 #endif
 #ifdef THREADED
@@ -39,7 +39,7 @@ enum { SECONDS = 10 * (SLOWER > 10 ? 10 : SLOWER) };
 /* How many of something small: no fewer than shows what it should. The sanitizers get a part. */
 static int portion(int count, int least)
 {
-    int part = count / (SLOWER > 1 ? 20 : 1);
+    int part = count / (SLOWER > 1 ? 40 : 1);
 
     return part > least ? part : least;
 }

@@ -240,7 +240,7 @@ static void test_seed(uint64_t seed, struct counts *counts)
 }
 
 #ifdef AKG_SANITIZED
-enum { USUAL = 500 /* sanitizers take their time */ };
+enum { USUAL = 250 /* sanitizers take their time */ };
 #else
 enum { USUAL = 1000 };
 #endif

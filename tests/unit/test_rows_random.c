@@ -337,7 +337,7 @@ static bool agrees(uint64_t seed, struct counts *counts)
 }
 
 #ifdef AKG_SANITIZED
-enum { USUAL = 60 /* sanitizers take their time */ };
+enum { USUAL = 30 /* sanitizers take their time */ };
 #else
 enum { USUAL = 200 };
 #endif

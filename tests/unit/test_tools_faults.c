@@ -265,7 +265,7 @@ int main(int argc, char **argv)
         {{.words = "run square.akg y=2"}, 2},
     };
     static const struct command keep = {.words = "run square.akg x=[2,3] --out keep"};
-    long most = argc > 1 ? atol(argv[1]) : 60;
+    long most = argc > 1 ? atol(argv[1]) : 30;
 
     prepare(&keep);
     CHECK_INT(run(&keep, -1), 0);

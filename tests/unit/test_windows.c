@@ -13,7 +13,7 @@
 
 #include <stdio.h>
 
-enum { PROGRAMS = 500, CALLS = 6, ARGUMENTS = 5 };
+enum { PROGRAMS = 300, CALLS = 6, ARGUMENTS = 5 };
 
 static const char *const widths[] = {"r", "q", "r // 2", "r * 2", "K // 2", "K - 1", "K // 3", "r + q"};
 
