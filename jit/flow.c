@@ -564,6 +564,7 @@ struct vector_loop *flow_build(struct arena *arena, const struct ir_stmt *stmt,
     if (builder->refused)
         return NULL;
     shift_slots(flow);
+    flow_lay_out(flow->code, arena);
     flow_allocate(flow->code, arena);
     struct vector_loop *loop = arena_new(arena, struct vector_loop);
     loop->stmt = stmt;

@@ -116,7 +116,7 @@ struct flow_range {
 enum { FLOW_DEEPEST = 12, FLOW_DEEPEST_NESTING = 100, FLOW_MOST_ITEMS = 6000, FLOW_MOST_VALUES = 3000 };
 
 struct flow_code {
-    LIST(struct flow_item) items; /* in their order, without sections */
+    flow_section items; /* in their order, without sections */
     LIST(struct flow_value) values;
     LIST(struct flow_range) ranges; /* of loops, inner ones first */
     int labels;
@@ -219,6 +219,10 @@ struct x86_memory flow_element(struct flow_builder *builder, const struct ir_acc
 int flow_load(struct flow_builder *builder, const struct ir_access *access);
 void flow_store(struct flow_builder *builder, const struct ir_access *access, struct x86_memory memory,
                 int value);
+
+/* ---- flow_layout.c ---- */
+
+void flow_lay_out(struct flow_code *code, struct arena *arena);
 
 /* ---- flow_allocate.c ---- */
 
