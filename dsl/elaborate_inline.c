@@ -115,7 +115,10 @@ static bool elaborate_check_element(struct elaborator *e, const struct ast_funct
         return true;
     message = elaborate_error(e, MSG_BAD_ARGUMENT, span, value_text(e, value), parameter->name);
     if (elaborate_attribute_builtin(parameter) == BUILTIN_TUPLE) {
-        diagnostic_note(message, "help: write a tuple: (1,)");
+        if (value->kind == VALUE_INT && value->expr->kind == IR_INTEGER)
+            diagnostic_note(message, "help: write a tuple: (%lld,)", (long long)value->expr->integer);
+        else
+            diagnostic_note(message, "help: write a tuple: (n,)");
         return false;
     }
     diagnostic_note(message, "note: '%s' of the standard library takes whole tensors", callee->name);

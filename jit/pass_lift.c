@@ -14,10 +14,15 @@
 
 enum { MOST = 24 /* statements that there are twice then */ };
 
+/* Without another branch nothing is left of the loop where the condition does not hold: then its bounds may
+ * not stop the kernel. */
 static bool holds_choice(const struct ir_stmt *stmt)
 {
-    return stmt->kind == IR_FOR && stmt->body && stmt->body->kind == IR_IF && !stmt->body->next &&
-           !(stmt->hint && stmt->body->otherwise) && pass_is_of_call(stmt->body->value);
+    if (stmt->kind != IR_FOR || !stmt->body || stmt->body->kind != IR_IF || stmt->body->next)
+        return false;
+    bool stays = stmt->body->otherwise ? !stmt->hint
+                                       : !pass_expr_may_stop(stmt->low) && !pass_expr_may_stop(stmt->high);
+    return stays && pass_is_of_call(stmt->body->value);
 }
 
 /* Gives the condition, in whose branches the loop is now. */

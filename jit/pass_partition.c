@@ -19,9 +19,10 @@
 #include "pass_partition.h"
 
 enum {
-    LARGEST = 48, /* statements of a loop that is repeated, */
-    MOST = 300,   /* and that all copies have */
-    WORTH = 8,    /* weight of an iteration from which on places pay that differ from row to row */
+    LARGEST = 48,            /* statements of a loop that is repeated, */
+    LARGEST_INNERMOST = 160, /* of one without loops inside, */
+    MOST = 400,              /* and that all copies have */
+    WORTH = 8,               /* weight of an iteration from which on places pay that differ from row to row */
     DEEPEST = 200
 };
 
@@ -486,7 +487,7 @@ static bool see_content(struct ir_stmt *stmt, void *context)
     content->has_loop |= stmt->kind == IR_FOR;
     content->is_plain = stmt->kind == IR_IF || stmt->kind == IR_STORE || stmt->kind == IR_LET ||
                         stmt->kind == IR_VARIABLE || stmt->kind == IR_ASSIGN || stmt->kind == IR_FOR;
-    return ++content->statements <= LARGEST && content->is_plain;
+    return ++content->statements <= LARGEST_INNERMOST && content->is_plain;
 }
 
 /* What is found of meetings is for loops that are no vector loops else: the places from one on are left where
@@ -512,6 +513,7 @@ static bool has_parts(struct cutter *cutter, struct ir_stmt *loop)
         !partition_bound(cutter->partition, loop->low, &cutter->low) ||
         !partition_end(cutter->partition, loop, &cutter->high) || cutter->low.is_far ||
         !ir_block_walk(loop->body, see_content, &content) ||
+        (content.has_loop && content.statements > LARGEST) ||
         (content.has_loop && pass_block_may_stop(loop->body)))
         return false;
     if (cutter->is_downward) /* where it begins is what the program computes */

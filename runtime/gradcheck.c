@@ -37,6 +37,7 @@ struct check_input {
     akg_tensor *leaf;  /* the same on the tape, where it is differentiated by */
     akg_tensor *gradient;
     bool wanted, written; /* differentiated by; written in place by the operator, returned or not */
+    bool has_none;        /* the operator has no gradient for it */
     uint64_t version;     /* of what was handed to the recorded call, before it */
 };
 
@@ -309,6 +310,7 @@ static akg_status check_differentiate(struct check *check)
         if (!input->wanted)
             continue;
         akg_tensor *gradient = by[leaves + k++];
+        input->has_none = !gradient;
         if (gradient && status == AKG_OK)
             status = check_host_cast(check, gradient, AKG_FLOAT64, &input->gradient);
         else if (status == AKG_OK)
@@ -320,6 +322,56 @@ static akg_status check_differentiate(struct check *check)
         autograd_release_tensors(gradients, roots);
     memory_free(tensors);
     return status;
+}
+
+/* What the operator writes in place and has no gradient for, as a running mean. */
+static bool check_is_apart(const struct check *check, const struct check_input *input)
+{
+    return !check->options->names && input->wanted && input->written && input->has_none;
+}
+
+/* Leaves that out, unless it was asked for or nothing else is there. Says whether there is such. */
+static bool check_leave_out(struct check *check)
+{
+    size_t apart = 0;
+
+    for (size_t i = 0; i < check->input_count; i++)
+        apart += check_is_apart(check, &check->inputs[i]);
+    if (apart == 0 || apart == check->wanted_count)
+        return false;
+    for (size_t i = 0; i < check->input_count; i++)
+        if (check_is_apart(check, &check->inputs[i]))
+            check->inputs[i].wanted = false;
+    check->wanted_count -= apart;
+    return true;
+}
+
+static void check_forget_gradients(struct check *check)
+{
+    for (size_t i = 0; check->inputs && i < check->input_count; i++) {
+        autograd_release_tensors(&check->inputs[i].leaf, 1);
+        autograd_release_tensors(&check->inputs[i].gradient, 1);
+    }
+    if (check->outputs)
+        autograd_release_tensors(check->outputs, 4 * check->output_count);
+    akg_tape_release(check->tape);
+    check->tape = NULL;
+}
+
+/* The gradients, of all that has a part in them. */
+static akg_status check_find_gradients(struct check *check)
+{
+    akg_status status = check_record(check);
+
+    check_drop_given(check);
+    if (status == AKG_OK)
+        status = check_differentiate(check);
+    if (status != AKG_OK || !check_leave_out(check))
+        return status;
+    check_forget_gradients(check);
+    status = check_record(check);
+    check_drop_given(check);
+    return status == AKG_OK ? check_differentiate(check) : status;
 }
 
 /* Hands in the values as they are now, where they may be written copies of them. */
@@ -690,16 +742,11 @@ static akg_status check_begin(struct check *check, const akg_argument *arguments
 
 static void check_end(struct check *check)
 {
-    for (size_t i = 0; check->inputs && i < check->input_count; i++) {
+    for (size_t i = 0; check->inputs && i < check->input_count; i++)
         akg_tensor_release(check->inputs[i].value);
-        akg_tensor_release(check->inputs[i].leaf);
-        akg_tensor_release(check->inputs[i].gradient);
-    }
     if (check->given)
         check_drop_given(check);
-    if (check->outputs)
-        autograd_release_tensors(check->outputs, 4 * check->output_count);
-    akg_tape_release(check->tape);
+    check_forget_gradients(check);
     memory_free(check->arguments);
     memory_free(check->inputs);
     memory_free(check->given);
@@ -730,10 +777,7 @@ static akg_status check_run(struct check *check, const akg_argument *arguments, 
         memcpy(check->arguments, arguments, count * sizeof *arguments);
     status = check_begin(check, arguments, count);
     if (status == AKG_OK)
-        status = check_record(check);
-    check_drop_given(check);
-    if (status == AKG_OK)
-        status = check_differentiate(check);
+        status = check_find_gradients(check);
     if (status != AKG_OK)
         return status;
     autograd_release_tensors(check->outputs, check->output_count); /* and what was recorded */

@@ -49,6 +49,15 @@ static bool want(struct grad *grad, char *name, akg_tensor *tensor, struct probl
     return status == AKG_OK || problem_library(problem, status, diagnostics);
 }
 
+/* Whether it is an input that the function returns, and so writes in place: a leaf of the tape may not be. */
+static bool is_written(const struct grad *grad, const char *name)
+{
+    for (size_t i = 0; i < akg_operator_output_count(grad->callee.operation); i++)
+        if (strcmp(akg_operator_output_name(grad->callee.operation, i), name) == 0)
+            return true;
+    return false;
+}
+
 /* The tensors of --wrt; without it all that gradients can flow to. */
 static bool choose_inputs(struct grad *grad, struct problem *problem)
 {
@@ -65,7 +74,7 @@ static bool choose_inputs(struct grad *grad, struct problem *problem)
         return false;
     for (size_t i = 0; i < grad->arguments.count; i++) {
         const akg_argument *argument = &grad->arguments.items[i];
-        if (listed && !wrt_is_listed(listed, argument->name))
+        if (listed ? !wrt_is_listed(listed, argument->name) : is_written(grad, argument->name))
             continue;
         if (argument->kind == AKG_ARGUMENT_TENSOR && (listed || wrt_is_float(argument->as.tensor)) &&
             !want(grad, string_format("d%s", argument->name), argument->as.tensor, problem))
@@ -79,7 +88,8 @@ static bool choose_inputs(struct grad *grad, struct problem *problem)
     if (grad->wanted_count)
         return true;
     problem_set(problem, AKG_ERROR_USAGE, "there is nothing to differentiate by");
-    return problem_help(problem, "gradients are of tensors of float dtypes");
+    return problem_help(problem,
+                        "gradients are of tensors of float dtypes, which the function does not write");
 }
 
 /* ---- gradients of outputs ------------------------------------------------------------------------- */

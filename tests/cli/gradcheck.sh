@@ -156,6 +156,38 @@ expect 0 'the complex step is exact' gradcheck right.akg scale "$@" --tolerance 
 stdout_has 'complex step'
 expect 0 'a wide tolerance' gradcheck right.akg narrow 'x=[1.1,2.3]' --tolerance 0.5
 
+# A running mean is written in place and has no gradient: it has no part in the others, unless it is asked for.
+cat >running.akg <<'PROGRAM'
+def centre(x, running):
+    y = output_tensor(x.shape, x.dtype)
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i]
+    m = s / len(x)
+    for i in range(len(x)):
+        y[i] = x[i] - m
+    running[0] = 0.9 * running[0] + 0.1 * m
+    return y, running
+
+
+@bprop(centre)
+def centre_bprop(x, running, out, dout):
+    dy, drunning = dout
+    return dy - mean(dy), None
+PROGRAM
+set -- 'x=[1,2,4]' 'running=[0.5]'
+expect 0 'a running mean' gradcheck running.akg centre "$@" --json
+stdout_has '"gradients": [{"input": "x", "ok": true, '
+assert 'has no row' sh -c '! grep -q running stdout'
+expect 1 'a running mean that is asked for' gradcheck running.akg centre "$@" --wrt x,running
+stderr_has 'drunning[0] is 0, but should be'
+expect 0 'gradients beside a running mean' grad running.akg centre "$@" --dout 'y=[3,0,0]'
+stdout_is 'dx float32[3] = [2, -1, -1]'
+
+expect 3 'a gradient for what is written' grad running.akg centre "$@" --wrt running
+stderr_has 'would write into a tensor that requires a gradient'
+
+set -- 'x=randn(3)' 'w=randn(2)' 'index=[1,0,1]' -Wno-read-before-write
 expect 1 'a wrong gradient as JSON' gradcheck wrong.akg scale "$@" --json
 json 'a wrong gradient as JSON'
 stdout_has '"input": "w", "ok": false, "elements": 2, "tried": 2, "wrong": 2'
