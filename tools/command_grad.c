@@ -49,11 +49,12 @@ static bool want(struct grad *grad, char *name, akg_tensor *tensor, struct probl
     return status == AKG_OK || problem_library(problem, status, diagnostics);
 }
 
-/* Whether it is an input that the function returns, and so writes in place: a leaf of the tape may not be. */
+/* Whether it is an input that a kernel returns, and so writes in place: a leaf of the tape may not be. */
 static bool is_written(const struct grad *grad, const char *name)
 {
-    for (size_t i = 0; i < akg_operator_output_count(grad->callee.operation); i++)
-        if (strcmp(akg_operator_output_name(grad->callee.operation, i), name) == 0)
+    const akg_kernel *kernel = grad->callee.kernel;
+    for (size_t i = 0; kernel && !akg_kernel_is_graph(kernel) && i < akg_kernel_output_count(kernel); i++)
+        if (strcmp(akg_kernel_output_name(kernel, i), name) == 0)
             return true;
     return false;
 }

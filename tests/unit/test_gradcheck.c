@@ -271,10 +271,12 @@ static const char in_place[] = "def grow(x, state):\n"
 
 static void test_in_place(void)
 {
-    static const char *const only_x[] = {"x"};
+    static const char *const only_x[] = {"x"}, *const both[] = {"x", "state"};
     akg_tensor *x = api_vector(AKG_FLOAT64, 3, 1, 1), *state = api_vector(AKG_FLOAT32, 3, 1, 1);
     const akg_argument arguments[] = {api_tensor(NULL, x), api_tensor(NULL, state)};
-    const akg_gradient_check_options options = {.names = only_x, .name_count = 1};
+    const akg_gradient_check_options options = {.names = only_x, .name_count = 1},
+                                     all = {.names = both, .name_count = 2};
+    akg_gradient_check_row second;
     struct checked checked;
 
     if (open(&checked, in_place, "grow")) {
@@ -282,6 +284,10 @@ static void test_in_place(void)
         CHECK_INT(checked.status, AKG_OK); /* the state is no output then */
         CHECK_INT(row_of(&checked, "x", -1).wrong, 0);
         check(&checked, arguments, 2, NULL);
+        CHECK_INT(checked.status, AKG_OK); /* nor where nobody asks: it has no gradient */
+        CHECK_INT(row_of(&checked, "x", -1).wrong, 0);
+        CHECK(!akg_gradient_report_at(checked.report, 1, &second));
+        check(&checked, arguments, 2, &all);
         CHECK_INT(checked.status, AKG_ERROR_PROGRAM); /* and now it is */
         CHECK_INT(row_of(&checked, "state", -1).wrong, 3);
         CHECK(api_element(x, 2) == 3 && api_element(state, 2) == 3);
