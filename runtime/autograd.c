@@ -343,8 +343,8 @@ akg_status autograd_check_write(const akg_tape *tape, const akg_tensor *tensor, 
         return AKG_OK;
     return failure_report(
         diagnostics, AKG_ERROR_CALL, MSG_GRADIENT_LEAF_WRITTEN, name, NULL, NULL,
-        "help: write it while the tape does not record (akg_tape_set_recording), or write a "
-        "copy made by a recorded call");
+        "help: differentiate without it (--wrt names the others); or write it while the tape does not record "
+        "(akg_tape_set_recording), or write a copy made by a recorded call");
 }
 
 /* ---- what was saved ------------------------------------------------------------------------------------ */

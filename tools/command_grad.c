@@ -49,16 +49,6 @@ static bool want(struct grad *grad, char *name, akg_tensor *tensor, struct probl
     return status == AKG_OK || problem_library(problem, status, diagnostics);
 }
 
-/* Whether it is an input that a kernel returns, and so writes in place: a leaf of the tape may not be. */
-static bool is_written(const struct grad *grad, const char *name)
-{
-    const akg_kernel *kernel = grad->callee.kernel;
-    for (size_t i = 0; kernel && !akg_kernel_is_graph(kernel) && i < akg_kernel_output_count(kernel); i++)
-        if (strcmp(akg_kernel_output_name(kernel, i), name) == 0)
-            return true;
-    return false;
-}
-
 /* The tensors of --wrt; without it all that gradients can flow to. */
 static bool choose_inputs(struct grad *grad, struct problem *problem)
 {
@@ -75,7 +65,7 @@ static bool choose_inputs(struct grad *grad, struct problem *problem)
         return false;
     for (size_t i = 0; i < grad->arguments.count; i++) {
         const akg_argument *argument = &grad->arguments.items[i];
-        if (listed ? !wrt_is_listed(listed, argument->name) : is_written(grad, argument->name))
+        if (listed && !wrt_is_listed(listed, argument->name))
             continue;
         if (argument->kind == AKG_ARGUMENT_TENSOR && (listed || wrt_is_float(argument->as.tensor)) &&
             !want(grad, string_format("d%s", argument->name), argument->as.tensor, problem))
@@ -89,8 +79,7 @@ static bool choose_inputs(struct grad *grad, struct problem *problem)
     if (grad->wanted_count)
         return true;
     problem_set(problem, AKG_ERROR_USAGE, "there is nothing to differentiate by");
-    return problem_help(problem,
-                        "gradients are of tensors of float dtypes, which the function does not write");
+    return problem_help(problem, "gradients are of tensors of float dtypes");
 }
 
 /* ---- gradients of outputs ------------------------------------------------------------------------- */

@@ -75,9 +75,8 @@ struct option_row {
 static const struct option_row option_table[OPTION_COUNT] = {
     [OPTION_OUT] = {"--out", APART("DIR"), FOR(RUN) | FOR(GRAD),
                     "write every tensor as DIR/NAME.npy; nothing at all if anything fails"},
-    [OPTION_WRT] =
-        {"--wrt", APART("NAMES"), FOR(GRAD) | FOR(GRADCHECK),
-         "with respect to these inputs, x,y; without it, to those of float dtypes not written in place"},
+    [OPTION_WRT] = {"--wrt", APART("NAMES"), FOR(GRAD) | FOR(GRADCHECK),
+                    "with respect to these inputs, x,y; without it, to all of float dtypes"},
     [OPTION_DOUT] = {"--dout", APART("NAME=VALUE"), FOR(GRAD),
                      "the gradient of an output; ones where it is not given"},
     [OPTION_LOAD] = {"--load", APART("FILE"), FOR(RUN) | FOR(GRAD) | FOR(GRADCHECK) | FOR(OPS),
