@@ -358,6 +358,8 @@ struct value elaborate_binary(struct elaborator *e, enum operation operation, st
 
     if (e->result->retry)
         return value_error();
+    if (a.kind == VALUE_ERROR || b.kind == VALUE_ERROR) /* it was told */
+        return value_error();
     if (a.kind == VALUE_TUPLE && b.kind == VALUE_TUPLE && operation == OP_ADD)
         return elaborate_join_tuples(e, a, b, span);
     if (a.kind == VALUE_TUPLE && operation == OP_MUL && value_constant(&b, &times) && times >= 0 &&
