@@ -3,7 +3,7 @@
  * NVRTC for each architecture without a complaint. Needs no GPU; where NVRTC is not there, it says that it
  * skips.
  *
- * Three quarters of the time go to making machine code of PTX. So one unit in four becomes machine code, for
+ * Three quarters of the time go to making machine code of PTX. So one unit in eight becomes machine code, for
  * one of the architectures, which take turns, and PTX for the others; products, which hold instructions of
  * their own, become machine code for each. Units of tests/kernels, which are most of all, become PTX for one
  * of them. `every` makes machine code of all, for all.
@@ -30,7 +30,7 @@ static const int architectures[][2] = {{7, 5}, {8, 0}, {9, 0}};
 
 /* Kernels of a unit, of how many one is taken by a compiler that must optimise, of how many units one
  * becomes machine code, and the first compiler that need not optimise. */
-enum { ARCHITECTURES = 3, TOGETHER = 16, TAKEN = 10, ASSEMBLED = 4, QUICK_VERSION = 12090 };
+enum { ARCHITECTURES = 3, TOGETHER = 16, TAKEN = 10, ASSEMBLED = 8, QUICK_VERSION = 12090 };
 
 #ifdef AKG_SANITIZED
 enum { SANITIZED = 1 };
