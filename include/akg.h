@@ -1167,7 +1167,7 @@ typedef struct akg_gradient_check_options {
     int64_t limit;    /* of each input no more elements than that are tried, chosen by the seed; 0: 1000 */
     uint64_t seed;    /* of the output gradients too */
     /* The parameters to differentiate by; NULL: all tensors of floats, but for those that the operator writes
-     * in place and has no gradient for, as a running mean. */
+     * in place, returns and has no gradient for, as a running mean. */
     const char *const *names;
     size_t name_count;
 } akg_gradient_check_options;

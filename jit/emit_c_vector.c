@@ -617,6 +617,24 @@ static const char *slot_tests(struct vector_emission *emission)
 
 /* ---- all --------------------------------------------------------------------------------------------- */
 
+/* Where C goes on behind the iterations that are done. All of them are done at the end of the loop: the next
+ * value of its variable may be none of an int64. */
+static void emit_progress(struct vector_emission *emission, const char *done)
+{
+    struct emitter *emitter = emission->emitter;
+    int64_t step = emission->stmt->step;
+    const char *count = emit_slot(emission, 0, "i"), *larger = step > 0 ? emission->high : emission->first,
+               *less = step > 0 ? emission->first : emission->high;
+    const char *all = "";
+    if (step != 1 && step != -1)
+        all = arena_format(
+            &emitter->arena,
+            "(unsigned long long)%s > ((unsigned long long)(%s) - (unsigned long long)(%s) - 1) / "
+            "%lld ? %s : ",
+            count, larger, less, (long long)(step > 0 ? step : -step), emission->high);
+    emit_line(emitter, "%s = %s%s + %s * %lld;", done, all, done, count, (long long)step);
+}
+
 void emit_vector_call(struct vector_emission *emission, int number, const char *done)
 {
     struct emitter *emitter = emission->emitter;
@@ -641,8 +659,7 @@ void emit_vector_call(struct vector_emission *emission, int number, const char *
         emit_line(emitter, "%s = %s - %s;", done, emission->high,
                   emit_slot(emission, nest->state + (nest->is_while ? VECTOR_COLUMNS : 0), "i"));
     else if (emission->loop->stops)
-        emit_line(emitter, "%s += %s * %lld;", done, emit_slot(emission, 0, "i"),
-                  (long long)emission->stmt->step);
+        emit_progress(emission, done);
     else if (done)
         emit_line(emitter, "%s = 1;", done);
     if (tests) {

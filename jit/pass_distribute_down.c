@@ -51,10 +51,11 @@ static bool is_simple(struct ir_stmt *stmt, void *context)
 
 static bool is_from_outside(struct ir_expr *expr, void *columns)
 {
-    return expr->kind != IR_SYMBOL || (!expr->symbol->note && expr->symbol != columns);
+    return expr->kind != IR_SYMBOL ||
+           (!expr->symbol->note && expr->symbol != columns && expr->symbol->kind != IR_SYMBOL_VARIABLE);
 }
 
-/* Whether the bounds are the same for all columns. */
+/* Whether the bounds are the same for all columns: a variable may be another number in each. */
 static bool has_own_bounds(const struct ir_stmt *columns, const struct ir_stmt *lines)
 {
     struct ir_expr *bounds[] = {lines->low, lines->high};

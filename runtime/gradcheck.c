@@ -37,6 +37,7 @@ struct check_input {
     akg_tensor *leaf;  /* the same on the tape, where it is differentiated by */
     akg_tensor *gradient;
     bool wanted, written; /* differentiated by; written in place by the operator, returned or not */
+    bool is_returned;     /* it is an output, too */
     bool has_none;        /* the operator has no gradient for it */
     uint64_t version;     /* of what was handed to the recorded call, before it */
 };
@@ -279,7 +280,8 @@ static akg_status check_record(struct check *check)
     for (size_t i = 0; status == AKG_OK && i < check->input_count; i++) {
         check->inputs[i].written = akg_tensor_version(check->given[i]) != check->inputs[i].version;
         for (size_t k = 0; k < check->output_count; k++)
-            check->inputs[i].written |= check->outputs[k] == check->given[i];
+            check->inputs[i].is_returned |= check->outputs[k] == check->given[i];
+        check->inputs[i].written |= check->inputs[i].is_returned;
     }
     return status;
 }
@@ -324,20 +326,23 @@ static akg_status check_differentiate(struct check *check)
     return status;
 }
 
-/* What the operator writes in place and has no gradient for, as a running mean. */
+/* What the operator writes in place, returns and has no gradient for, as a running mean. */
 static bool check_is_apart(const struct check *check, const struct check_input *input)
 {
-    return !check->options->names && input->wanted && input->written && input->has_none;
+    return !check->options->names && input->wanted && input->is_returned && input->has_none;
 }
 
-/* Leaves that out, unless it was asked for or nothing else is there. Says whether there is such. */
+/* Leaves that out, unless it was asked for, or no other input or output is left. Says whether there is such.
+ */
 static bool check_leave_out(struct check *check)
 {
-    size_t apart = 0;
+    size_t apart = 0, counted = 0;
 
     for (size_t i = 0; i < check->input_count; i++)
         apart += check_is_apart(check, &check->inputs[i]);
-    if (apart == 0 || apart == check->wanted_count)
+    for (size_t i = 0; i < check->output_count; i++)
+        counted += check->weights[i] != NULL;
+    if (apart == 0 || apart == check->wanted_count || apart == counted)
         return false;
     for (size_t i = 0; i < check->input_count; i++)
         if (check_is_apart(check, &check->inputs[i]))

@@ -74,6 +74,20 @@ static void print_row(const akg_gradient_check_row *row)
     printf(" element%s, %s\n", row->elements == 1 ? "" : "s", row->method);
 }
 
+/* What had no part though nobody said so: its gradients have no row. */
+static void print_left_out(const struct check *check)
+{
+    for (size_t i = 0; !check->name_count && i < check->arguments.count; i++) {
+        const akg_argument *argument = &check->arguments.items[i];
+        akg_gradient_check_row row;
+        bool has_row = !has_float(argument);
+        for (size_t k = 0; akg_gradient_report_at(check->report, k, &row); k++)
+            has_row |= strcmp(row.name, argument->name) == 0;
+        if (!has_row)
+            printf("d%s left out: written in place, and its gradient is None\n", argument->name);
+    }
+}
+
 static void print_number(FILE *stream, const char *name, double value)
 {
     if (isfinite(value))
@@ -132,6 +146,7 @@ static bool print(const struct check *check, bool good, struct problem *problem)
     if (!check->options->json) {
         for (size_t i = 0; akg_gradient_report_at(check->report, i, &row); i++)
             print_row(&row);
+        print_left_out(check);
         return report_flush(problem);
     }
     if (!keep_members(check, problem))

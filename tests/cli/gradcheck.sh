@@ -179,6 +179,8 @@ set -- 'x=[1,2,4]' 'running=[0.5]'
 expect 0 'a running mean' gradcheck running.akg centre "$@" --json
 stdout_has '"gradients": [{"input": "x", "ok": true, '
 assert 'has no row' sh -c '! grep -q running stdout'
+expect 0 'and is named' gradcheck running.akg centre "$@"
+stdout_has 'drunning left out: written in place, and its gradient is None'
 expect 1 'a running mean that is asked for' gradcheck running.akg centre "$@" --wrt x,running
 stderr_has 'drunning[0] is 0, but should be'
 expect 0 'gradients beside a running mean' grad running.akg centre "$@" --wrt x --dout 'y=[3,0,0]'
