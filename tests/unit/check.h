@@ -50,6 +50,18 @@ static inline bool check_takes(size_t turn)
     return turn % TAKEN == 0;
 }
 
+/* Whether the thread sanitizer looks on: what has no threads is other builds' concern then. */
+static inline bool check_is_of_threads(void)
+{
+#if defined(__SANITIZE_THREAD__)
+    return true;
+#elif defined(__has_feature)
+    return __has_feature(thread_sanitizer);
+#else
+    return false;
+#endif
+}
+
 static inline int check_done(void)
 {
     printf("%d passed, %d failed\n", check_passed, check_failed);

@@ -449,7 +449,7 @@ static bool agrees(uint64_t seed, enum x86_target target, bool optimised, struct
 }
 
 #ifdef AKG_SANITIZED
-enum { USUAL = 15 /* sanitizers take their time */ };
+enum { USUAL = 30 /* sanitizers take their time */ };
 #else
 enum { USUAL = 100 };
 #endif

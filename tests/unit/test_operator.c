@@ -244,11 +244,13 @@ static void test_usage(void)
 
 int main(void)
 {
+    test_threads();
+    if (check_is_of_threads())
+        return check_done();
     test_module();
     test_names();
     test_standard();
     test_info();
-    test_threads();
     test_usage();
     return check_done();
 }

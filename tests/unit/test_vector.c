@@ -726,7 +726,7 @@ static void test_masked_pair(enum x86_target target)
 }
 
 #ifdef AKG_SANITIZED
-enum { USUAL = 60 /* sanitizers take their time */ };
+enum { USUAL = 120 /* sanitizers take their time */ };
 #else
 enum { USUAL = 300 };
 #endif

@@ -458,7 +458,7 @@ static bool agrees(uint64_t seed, enum x86_target target, int *loops, int *slim)
 }
 
 #ifdef AKG_SANITIZED
-enum { USUAL = 75 /* sanitizers take their time */ };
+enum { USUAL = 150 /* sanitizers take their time */ };
 #else
 enum { USUAL = 400 };
 #endif
