@@ -119,6 +119,17 @@ static const char *count_of(struct vector_emission *emission, const char *distan
                : arena_format(&emission->emitter->arena, "(%s + %lld) / %lld", distance, size - 1, size);
 }
 
+/* The number of the last iteration of a loop that has one, without a sign: its bounds may be farther apart
+ * than an int64 tells. */
+static const char *last_iteration(struct vector_emission *emission)
+{
+    long long step = emission->stmt->step;
+    return arena_format(&emission->emitter->arena,
+                        "((unsigned long long)(%s) - (unsigned long long)(%s) - 1) / %lld",
+                        step > 0 ? emission->high : emission->first,
+                        step > 0 ? emission->first : emission->high, step > 0 ? step : -step);
+}
+
 static void emit_count(struct vector_emission *emission, int slot, int level)
 {
     struct emitter *emitter = emission->emitter;
@@ -141,11 +152,9 @@ static void emit_count(struct vector_emission *emission, int slot, int level)
     }
     const char *larger = step > 0 ? emission->high : emission->first,
                *less = step > 0 ? emission->first : emission->high, *count = emit_slot(emission, slot, "i");
-    if (step != 1 && step != -1) { /* there is one, and the bounds may be farther apart than an int64 tells */
-        emit_line(emitter,
-                  "%s = (long long)(((unsigned long long)(%s) - (unsigned long long)(%s) - 1) / %lld + 1);",
-                  count, larger, less, (long long)(step > 0 ? step : -step));
-    } else if (emission->loop->leaves) { /* likewise; those left over are C's */
+    if (step != 1 && step != -1) {
+        emit_line(emitter, "%s = (long long)(%s + 1);", count, last_iteration(emission));
+    } else if (emission->loop->leaves) { /* as far apart; those left over are C's */
         emit_line(emitter, "%s = (long long)((unsigned long long)(%s) - (unsigned long long)(%s));", count,
                   larger, less);
         emit_line(emitter, "if (%s < 0) %s = 1LL << 62;", count, count);
@@ -622,17 +631,12 @@ static const char *slot_tests(struct vector_emission *emission)
 static void emit_progress(struct vector_emission *emission, const char *done)
 {
     struct emitter *emitter = emission->emitter;
-    int64_t step = emission->stmt->step;
-    const char *count = emit_slot(emission, 0, "i"), *larger = step > 0 ? emission->high : emission->first,
-               *less = step > 0 ? emission->first : emission->high;
-    const char *all = "";
+    long long step = emission->stmt->step;
+    const char *count = emit_slot(emission, 0, "i"), *all = "";
     if (step != 1 && step != -1)
-        all = arena_format(
-            &emitter->arena,
-            "(unsigned long long)%s > ((unsigned long long)(%s) - (unsigned long long)(%s) - 1) / "
-            "%lld ? %s : ",
-            count, larger, less, (long long)(step > 0 ? step : -step), emission->high);
-    emit_line(emitter, "%s = %s%s + %s * %lld;", done, all, done, count, (long long)step);
+        all = arena_format(&emitter->arena, "(unsigned long long)%s > %s ? %s : ", count,
+                           last_iteration(emission), emission->high);
+    emit_line(emitter, "%s = %s%s + %s * %lld;", done, all, done, count, step);
 }
 
 void emit_vector_call(struct vector_emission *emission, int number, const char *done)

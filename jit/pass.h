@@ -59,6 +59,9 @@ bool pass_is_pure(struct ir_expr *expr);
 bool pass_is_pure_of_loads(struct ir_expr *expr);
 /* Likewise, and it is the same all through a call: made of dims, attributes and constants. */
 bool pass_is_of_call(struct ir_expr *expr);
+/* Likewise all through a loop: its iterations find the same, which may be asked where there are none. What is
+ * loaded has a name in front of the loop where that is so (pass_hoist.c). */
+bool pass_is_same_in_all(const struct ir_stmt *loop, struct ir_expr *expr);
 bool pass_mentions(struct ir_expr *expr, const struct ir_symbol *symbol);
 bool pass_access_mentions(const struct ir_access *access, const struct ir_symbol *symbol);
 

@@ -49,24 +49,6 @@ static bool is_simple(struct ir_stmt *stmt, void *context)
            stmt->kind == IR_IF || stmt->kind == IR_STORE;
 }
 
-static bool is_from_outside(struct ir_expr *expr, void *columns)
-{
-    return expr->kind != IR_SYMBOL ||
-           (!expr->symbol->note && expr->symbol != columns && expr->symbol->kind != IR_SYMBOL_VARIABLE);
-}
-
-/* Whether the bounds are the same for all columns: a variable may be another number in each. */
-static bool has_own_bounds(const struct ir_stmt *columns, const struct ir_stmt *lines)
-{
-    struct ir_expr *bounds[] = {lines->low, lines->high};
-    bool own = pass_is_pure(bounds[0]) && pass_is_pure(bounds[1]);
-    ir_block_note_declared(columns->body, columns->body);
-    for (int k = 0; own && k < 2; k++)
-        own = ir_expr_walk(bounds[k], is_from_outside, columns->symbol);
-    ir_block_note_declared(columns->body, NULL);
-    return own;
-}
-
 enum down { NOT_DOWN, DOWN_FEW, DOWN_MANY };
 
 /* The loop, or one around another that is all it holds. */
@@ -76,8 +58,8 @@ static enum down goes_down(const struct rows *columns, struct ir_stmt *stmt)
     struct going going = {.columns = columns->loop->symbol};
     bool are_few = true;
     for (; stmt && stmt->kind == IR_FOR && going.count < AKG_MAX_RANK; stmt = stmt->body) {
-        if (stmt->step != 1 || stmt->hint || !has_own_bounds(columns->loop, stmt) ||
-            (going.count && stmt->next))
+        if (stmt->step != 1 || stmt->hint || !pass_is_same_in_all(columns->loop, stmt->low) ||
+            !pass_is_same_in_all(columns->loop, stmt->high) || (going.count && stmt->next))
             return NOT_DOWN;
         are_few &= stmt->high->kind == IR_INTEGER && stmt->high->integer < FEW_LINES;
         going.lines[going.count++] = stmt->symbol;

@@ -154,6 +154,22 @@ bool pass_is_of_call(struct ir_expr *expr)
     return pass_is_pure(expr) && ir_expr_walk(expr, is_of_call, NULL);
 }
 
+static bool is_from_outside(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return expr->kind != IR_SYMBOL || (!expr->symbol->note && expr->symbol->kind != IR_SYMBOL_VARIABLE);
+}
+
+bool pass_is_same_in_all(const struct ir_stmt *loop, struct ir_expr *expr)
+{
+    bool same = pass_is_pure(expr) && !pass_mentions(expr, loop->symbol);
+
+    ir_block_note_declared(loop->body, loop->body);
+    same = same && ir_expr_walk(expr, is_from_outside, NULL);
+    ir_block_note_declared(loop->body, NULL);
+    return same;
+}
+
 static bool is_other(struct ir_expr *expr, void *symbol)
 {
     return expr->kind != IR_SYMBOL || expr->symbol != symbol;

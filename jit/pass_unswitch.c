@@ -24,26 +24,6 @@ struct choice {
     const struct ir_expr *condition; /* NULL: none was found */
 };
 
-/* ---- what is the same all through a loop ------------------------------------------------------------- */
-
-static bool is_from_outside(struct ir_expr *expr, void *context)
-{
-    (void)context;
-    return expr->kind != IR_SYMBOL || (!expr->symbol->note && expr->symbol->kind != IR_SYMBOL_VARIABLE);
-}
-
-/* Whether the loop's iterations all find the same, which may be asked where there are none. What is loaded
- * has a name in front of the loop by then (pass_hoist.c). */
-static bool is_same_in_all(const struct ir_stmt *loop, struct ir_expr *condition)
-{
-    bool same = pass_is_pure(condition) && !pass_mentions(condition, loop->symbol);
-
-    ir_block_note_declared(loop->body, loop->body);
-    same = same && ir_expr_walk(condition, is_from_outside, NULL);
-    ir_block_note_declared(loop->body, NULL);
-    return same;
-}
-
 /* ---- which loops ---- */
 
 static bool only_stores(struct ir_stmt *stmt, void *left)
@@ -66,7 +46,7 @@ static bool is_no_choice(struct ir_expr *expr, void *context)
     struct choice *choice = context;
 
     if (expr->kind != IR_OPERATION || expr->operation != OP_SELECT || expr->dtype != AKG_INT64 ||
-        !is_same_in_all(choice->loop, expr->operands[0]))
+        !pass_is_same_in_all(choice->loop, expr->operands[0]))
         return true;
     choice->condition = expr->operands[0];
     return false;
@@ -97,7 +77,7 @@ static void find_condition(struct choice *choice)
     struct ir_stmt *body = choice->loop->body;
 
     if (!body->next && body->kind == IR_IF && body->body && body->otherwise &&
-        is_same_in_all(choice->loop, body->value))
+        pass_is_same_in_all(choice->loop, body->value))
         choice->condition = body->value;
     else
         ir_block_walk(body, stmt_chooses, choice);
@@ -164,7 +144,7 @@ static struct ir_stmt *unswitch(struct pass *pass, struct ir_stmt **place, const
     struct choice choice = {.pass = pass, .loop = loop};
 
     if (inside && loop->kind == IR_FOR && !loop->hint && loop->body == inside && !inside->next &&
-        is_same_in_all(loop, inside->value))
+        pass_is_same_in_all(loop, inside->value))
         return *place = lift(pass, loop);
     if (may_be_two(loop) && loop->body)
         find_condition(&choice);
