@@ -150,17 +150,7 @@ static void names_refuse(struct names *names, struct ast_expr *expr)
         return;
     entry->refused = true;
     if (entry->ended) {
-        message = diagnostic_add(names->diagnostics, MSG_OUT_OF_SCOPE, expr->span, expr->text);
-        diagnostic_note(message, "note: it was declared on line %d, in a block that is over",
-                        entry->ended->span.line);
-        if (entry->ended->kind == AST_BINDING_LOOP)
-            diagnostic_note(
-                message,
-                "help: a loop's variable is the loop's alone: assign a name of your own before the "
-                "loop, last = 0, and in it last = %s",
-                expr->text);
-        else
-            diagnostic_note(message, "help: assign '%s' before that block starts", expr->text);
+        names_refuse_ended(names->diagnostics, expr, entry->ended);
     } else if (entry->assigned.line) {
         message = diagnostic_add(names->diagnostics, MSG_USED_BEFORE_DECLARATION, expr->span, expr->text);
         diagnostic_note(message, "note: it is first assigned on line %d", entry->assigned.line);

@@ -64,6 +64,9 @@ bool names_propose(struct arena *arena, struct diagnostic_entry *message, const 
 /* Refuses np.exp and the like; says what is written instead. */
 void names_refuse_module(akg_diagnostics *diagnostics, const struct ast_expr *member,
                          const struct ast_expr *call);
+/* A name whose last meaning ended with its block. */
+void names_refuse_ended(akg_diagnostics *diagnostics, const struct ast_expr *expr,
+                        const struct ast_binding *ended);
 void names_refuse_format(akg_diagnostics *diagnostics, const struct ast_expr *string);
 /* Refuses COUNT += 1 where COUNT is a constant of the file. */
 void names_refuse_update(akg_diagnostics *diagnostics, struct span span, const struct ast_binding *constant);

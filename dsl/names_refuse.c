@@ -1,6 +1,7 @@
 /*
  * names_refuse.c: what stands where a name of the language should, and cannot: members of
- * Python modules, annotations of other libraries, constants that Python would compute.
+ * Python modules, annotations of other libraries, constants that Python would compute, names
+ * whose block is over.
  */
 #include "names_private.h"
 
@@ -102,6 +103,20 @@ void names_refuse_module(akg_diagnostics *diagnostics, const struct ast_expr *me
     else
         diagnostic_note(message,
                         "help: scalar functions are called by name: exp(x[i]); all else is written as loops");
+}
+
+void names_refuse_ended(akg_diagnostics *diagnostics, const struct ast_expr *expr,
+                        const struct ast_binding *ended)
+{
+    struct diagnostic_entry *message = diagnostic_add(diagnostics, MSG_OUT_OF_SCOPE, expr->span, expr->text);
+    diagnostic_note(message, "note: it was declared on line %d, in a block that is over", ended->span.line);
+    if (ended->kind == AST_BINDING_LOOP)
+        diagnostic_note(message,
+                        "help: a loop's variable is the loop's alone: assign a name of your own before the "
+                        "loop, last = 0, and in it last = %s",
+                        expr->text);
+    else
+        diagnostic_note(message, "help: assign '%s' before that block starts", expr->text);
 }
 
 /* Nothing is put into strings, since nothing is printed. */
