@@ -31,10 +31,11 @@ def torch_table():
     names = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "floor_divide": "floor_divide",
              "remainder": "remainder", "power": "pow", "maximum": "maximum", "minimum": "minimum", "equal": "eq",
              "not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge",
-             "logical_and": "logical_and", "logical_or": "logical_or", "outer": "outer"}
+             "logical_and": "logical_and", "logical_or": "logical_or",
+             "bitwise_and": "bitwise_and", "bitwise_or": "bitwise_or", "bitwise_xor": "bitwise_xor", "outer": "outer"}
     table = {name: (lambda a, b, f=getattr(torch, other): f(a, b)) for name, other in names.items()}
     table |= {name: (lambda x, f=getattr(torch, name): f(x)) for name in
-              "neg exp log sqrt rsqrt sin cos tanh erf abs sign relu sigmoid logical_not".split()}
+              "neg exp log sqrt rsqrt sin cos tanh erf abs sign relu sigmoid logical_not bitwise_not".split()}
     table |= {name: (lambda x, axes, f=getattr(torch, name): f(x, axes)) for name in ("sum", "mean")}
     table |= {
         "var": lambda x, axes: torch.var(x, axes, correction=0),

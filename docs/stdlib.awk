@@ -21,6 +21,7 @@ BEGIN {
     words["FLOATS"] = "the floats"
     words["SIGNED"] = "floats and signed integers"
     words["NUMBERS"] = "floats and integers"
+    words["BITS"] = "integers and bools"
     words["ALL"] = "all dtypes"
     words["GRADIENT"] = "it has a gradient"
     words["COMPOSED"] = "its gradient is that of its parts"

@@ -275,9 +275,30 @@ static bool build_ends_operand(int kind)
            kind == AND || kind == OR;
 }
 
+static bool build_ends_line(int kind)
+{
+    return kind == LINE_END || kind == INDENT || kind == DEDENT;
+}
+
+/* Whether the statement before a line is a loop. */
+static bool build_follows_loop(const struct token *items, int at)
+{
+    int open = 0;
+
+    do { /* back over its block, from line to line */
+        for (at--; at >= 0 && build_ends_line(items[at].kind); at--)
+            open += (items[at].kind == DEDENT) - (items[at].kind == INDENT);
+        while (at > 0 && !build_ends_line(items[at - 1].kind))
+            at--;
+    } while (at >= 0 && open > 0);
+    return at >= 0 && (items[at].kind == FOR || items[at].kind == WHILE);
+}
+
 /* An else or elif: of a conditional expression, or of a statement. */
 static const char *build_advice_else(const struct token *items, int at, int start)
 {
+    if (at == start && items[at].kind == ELSE && build_follows_loop(items, at))
+        return "a loop has no 'else': what comes after it is written behind it";
     if (at == start || items[at].kind == ELIF)
         return "'else' and 'elif' follow the block of an if, indented as that if";
     if (items[at - 1].kind == IF)

@@ -694,10 +694,6 @@ void elaborate_augmented(struct elaborator *e, const struct ast_stmt *stmt)
     if (stmt->target->kind == AST_NAME) {
         left = elaborate_expr(e, stmt->target);
         right = elaborate_expr(e, stmt->value);
-        if (left.kind == VALUE_TUPLE && right.kind != VALUE_ERROR) {
-            elaborate_error(e, MSG_REASSIGNED, stmt->span, stmt->target->text);
-            return;
-        }
         right = elaborate_binary(e, stmt->operation, left, right, stmt->target, stmt->value, stmt->span);
         if (right.kind != VALUE_ERROR)
             elaborate_assign_name(e, stmt->target, right, stmt->span);

@@ -102,6 +102,42 @@ static bool elaborate_check_annotation(struct elaborator *e, const struct ast_pa
     return fits;
 }
 
+/* False after a message: a parameter that says it is a number takes one, and one for many tensors takes these
+ * one by one. */
+static bool elaborate_check_kind(struct elaborator *e, const struct ast_function *callee,
+                                 const struct ast_parameter *parameter, const struct value *value,
+                                 struct span span)
+{
+    int builtin = elaborate_attribute_builtin(parameter);
+    bool is_number = builtin == BUILTIN_INT || builtin == BUILTIN_FLOAT;
+    bool takes_tensors = parameter->variadic && callee->module->file;
+    const struct value *wrong = NULL;
+
+    bool is_whole = value->kind == VALUE_TENSOR && value->buffer->rank > 0 && !parameter->used_as_tensor &&
+                    !callee->is_graph && !callee->is_broadcast;
+
+    if (is_number &&
+        (value->kind == VALUE_TUPLE || value->kind == VALUE_STRING || value->kind == VALUE_DTYPE || is_whole))
+        wrong = value;
+    for (int i = 0; takes_tensors && i < value->count && !wrong; i++)
+        if (value->items[i].kind == VALUE_TUPLE)
+            wrong = &value->items[i];
+    if (!wrong)
+        return true;
+    struct diagnostic_entry *message = elaborate_error(e, MSG_CALL_KIND, span, parameter->name,
+                                                       takes_tensors              ? "tensors"
+                                                       : builtin == BUILTIN_FLOAT ? "a number"
+                                                                                  : "an integer",
+                                                       value_text(e, wrong));
+    if (!takes_tensors)
+        diagnostic_note(message, "note: it is annotated %s in '%s'",
+                        elaborate_source(e, parameter->annotation), callee->name);
+    else
+        diagnostic_note(message, "help: hand in its items one by one, %s(..., a, b), or all: %s(..., *items)",
+                        callee->name, callee->name);
+    return false;
+}
+
 /* False after a message: functions of the library take whole tensors, as those of numpy do, but no elements.
  */
 static bool elaborate_check_element(struct elaborator *e, const struct ast_function *callee,
@@ -271,7 +307,8 @@ bool elaborate_bind_arguments(struct elaborator *e, const struct ast_function *c
         spans[i] = at >= 0 ? arguments->items[at].span : arguments->span;
         if (parameter->variadic && at < 0) {
             slot->value = elaborate_variadic(e, arguments, i);
-            if (!elaborate_check_annotation(e, parameter, &slot->value, spans[i]))
+            if (!elaborate_check_annotation(e, parameter, &slot->value, spans[i]) ||
+                !elaborate_check_kind(e, callee, parameter, &slot->value, spans[i]))
                 return false;
         } else if (at >= 0) {
             slot->value = arguments->items[at].value;
@@ -279,6 +316,7 @@ bool elaborate_bind_arguments(struct elaborator *e, const struct ast_function *c
                 slot->value = value_with_fraction(e, slot->value, arguments->items[at].span);
             elaborate_settle_argument(e, &slot->value, parameter->name, arguments->items[at].span);
             if (!elaborate_check_annotation(e, parameter, &slot->value, arguments->items[at].span) ||
+                !elaborate_check_kind(e, callee, parameter, &slot->value, arguments->items[at].span) ||
                 !elaborate_check_element(e, callee, parameter, &slot->value, arguments->items[at].span))
                 return false;
         } else if (parameter->initial) {

@@ -400,8 +400,11 @@ struct ir_expr *value_condition(struct elaborator *e, struct value value, struct
             elaborate_error(e, MSG_CONDITION_TYPE, span, value_text(e, &value));
         if (value.kind == VALUE_TENSOR) {
             value_note_uncalled(e, message);
-            diagnostic_note(message,
-                            "help: test an element, x[i] > 0, or whether it was given: x is not None");
+            diagnostic_note(
+                message, e->frame->graph
+                             ? "help: whole tensors are joined by &, | and ~, (a > 0) & (b > 0), and one of "
+                               "two is chosen by where(condition, a, b)"
+                             : "help: test an element, x[i] > 0, or whether it was given: x is not None");
         } else
             diagnostic_note(message, "help: write a comparison: n > 0");
         return NULL;

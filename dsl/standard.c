@@ -50,6 +50,10 @@ static const struct {
                            {OP_AND, "logical_and"},
                            {OP_OR, "logical_or"},
                            {OP_NOT, "logical_not"},
+                           {OP_BITAND, "bitwise_and"},
+                           {OP_BITOR, "bitwise_or"},
+                           {OP_BITXOR, "bitwise_xor"},
+                           {OP_BITNOT, "bitwise_not"},
                            {OP_SELECT, "where"},
                            {OP_CAST, "cast"}};
 

@@ -365,7 +365,7 @@ static bool structure_operators_expr(struct structure *s, const struct ast_expr 
 
     if (!expr)
         return true;
-    if (expr->kind == AST_BINARY || (expr->kind == AST_UNARY && expr->operation == OP_NEG))
+    if (expr->kind == AST_BINARY || (expr->kind == AST_UNARY && expr->operation != OP_NOT))
         all &= structure_operator(s, expr->operation);
     for (int i = 1; expr->kind == AST_COMPARE && i < expr->count; i++)
         if (expr->comparisons[i - 1] < sizeof comparisons / sizeof *comparisons)

@@ -20,6 +20,7 @@ except ImportError:
 HERE = os.path.dirname(os.path.abspath(__file__))
 TABLE = os.path.join(os.path.dirname(HERE), "stdlib", "operators.def")
 TOLERANCE = {"float32": 1e-5, "float64": 1e-12}
+BITS = ("int32", "uint8", "bool")  # what numbers without a point are tried as
 random = np.random.default_rng(1)
 warnings.simplefilter("ignore")  # of means of nothing
 counts = {"ok": 0, "not ok": 0}
@@ -67,10 +68,10 @@ def tensors(function):
 
 NUMPY = {name: getattr(np, name) for name in (
     "add subtract multiply divide floor_divide remainder power maximum minimum equal not_equal less less_equal greater"
-    " greater_equal logical_and logical_or").split()}
+    " greater_equal logical_and logical_or bitwise_and bitwise_or bitwise_xor").split()}
 NUMPY = {name: (lambda a, b, f=f: f(a, b)) for name, f in NUMPY.items()}
 NUMPY |= {name: (lambda x, f=getattr(np, name): f(x)) for name in (
-    "exp log sqrt sin cos tanh abs sign logical_not").split()}
+    "exp log sqrt sin cos tanh abs sign logical_not bitwise_not").split()}
 NUMPY |= {
     "neg": lambda x: -x,
     "rsqrt": lambda x: 1 / np.sqrt(x),
@@ -171,7 +172,7 @@ def compare(name, case, dtype):
             return
         got, why = call(folder, name, arguments)
     good = got is not None and len(got) == 1 and got[0].shape == want.shape and np.allclose(
-        got[0].astype(float), want.astype(float), TOLERANCE[dtype], TOLERANCE[dtype], equal_nan=True)
+        got[0].astype(float), want.astype(float), TOLERANCE.get(dtype, 0), TOLERANCE.get(dtype, 0), equal_nan=True)
     counts["ok" if good else "not ok"] += 1
     print(f"{'ok' if good else 'not ok'} - {name} {case.strip()} ({dtype})")
     if not good:
@@ -180,13 +181,13 @@ def compare(name, case, dtype):
 
 def main():
     skipped = []
-    for name, cases in re.findall(r'^OPERATOR\((\w+), .*?, "(.*?)", ".*"\)$', open(TABLE).read(), re.M):
+    for name, dtypes, cases in re.findall(r'^OPERATOR\((\w+), (\w+), .*?, "(.*?)", ".*"\)$', open(TABLE).read(), re.M):
         function = NUMPY.get(name)
         if not function or (torch is None and getattr(function, "needs_torch", False)):
             skipped += [name] if function else []
             continue
         for case in cases.split(";"):
-            for dtype in TOLERANCE:
+            for dtype in BITS if dtypes == "BITS" else TOLERANCE:
                 compare(name, case, dtype)
     if skipped:
         print("skipped: PyTorch is not installed:", ", ".join(skipped))

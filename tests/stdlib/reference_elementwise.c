@@ -61,6 +61,17 @@ void reference_logical_not(struct trial *t)
         y->data[i] = x->data[i] == 0;
 }
 
+void reference_bitwise_not(struct trial *t)
+{
+    const struct array *x = trial_input(t, "x");
+    struct array *y = trial_result_like(t, x);
+    bool is_unsigned = x->dtype >= AKG_UINT8 && x->dtype <= AKG_UINT64;
+    double most = x->dtype == AKG_BOOL ? 1 : is_unsigned ? ldexp(1, 8 * (int)akg_dtype_size(x->dtype)) - 1 : -1;
+
+    for (int64_t i = 0; i < x->count; i++)
+        y->data[i] = most - x->data[i];
+}
+
 /* ---- broadcast operands ------------------------------------------------------------------------ */
 
 /* A result of the common shape of the operands. */
@@ -112,6 +123,9 @@ BINARY(greater, AKG_BOOL, a > b)
 BINARY(greater_equal, AKG_BOOL, a >= b)
 BINARY(logical_and, AKG_BOOL, a != 0 && b != 0)
 BINARY(logical_or, AKG_BOOL, a != 0 || b != 0)
+BINARY(bitwise_and, t->dtype, (double)((int64_t)a & (int64_t)b))
+BINARY(bitwise_or, t->dtype, (double)((int64_t)a | (int64_t)b))
+BINARY(bitwise_xor, t->dtype, (double)((int64_t)a ^ (int64_t)b))
 
 void reference_where(struct trial *t)
 {
