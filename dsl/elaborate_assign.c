@@ -241,6 +241,16 @@ static struct ir_expr *elaborate_extent_or_none(struct elaborator *e, struct ir_
                : ir_operation(e->kernel, OP_MAX, ir_integer(e->kernel, AKG_INT64, 0), extent, NULL);
 }
 
+static struct ir_expr **slice_indices(struct elaborator *e, struct ir_buffer *buffer,
+                                      const struct ast_expr *target)
+{
+    struct ir_expr **indices = elaborate_indices(e, buffer, target);
+
+    for (int axis = 0; indices && axis < buffer->rank; axis++)
+        indices[axis] = elaborate_slice_fixed(e, indices[axis]);
+    return indices;
+}
+
 /* The loops of the target's slices, outermost first; the body goes to e->tail afterwards. */
 static bool elaborate_slice_loops(struct elaborator *e, struct ir_buffer *buffer,
                                   const struct ast_expr *target, int count)
@@ -271,7 +281,7 @@ static bool elaborate_slice_loops(struct elaborator *e, struct ir_buffer *buffer
         slices[number].symbol =
             ir_symbol_new(e->kernel, IR_SYMBOL_LOOP, arena_format(e->arena, "s%d", number), AKG_INT64);
         slices[number].symbol->label = "the slice's place";
-        slices[number].length = length;
+        slices[number].length = length = elaborate_slice_fixed(e, length);
         loop = elaborate_emit(e, IR_FOR, target->span);
         loop->symbol = slices[number].symbol;
         loop->low = ir_integer(e->kernel, AKG_INT64, 0);
@@ -336,7 +346,7 @@ static void store_through_copy(struct elaborator *e, struct ir_buffer *buffer, c
         ;
     e->tail = &last->next;
     if (elaborate_slice_loops(e, buffer, stmt->target, count) &&
-        (indices = elaborate_indices(e, buffer, stmt->target)) != NULL)
+        (indices = slice_indices(e, buffer, stmt->target)) != NULL)
         elaborate_store(e, buffer, indices, elaborate_load(e, copy, slice_places(e, count), stmt->span),
                         stmt->value, stmt->span);
 }
@@ -347,7 +357,7 @@ static struct value slice_value(struct elaborator *e, struct ir_buffer *buffer, 
     struct value value = elaborate_expr(e, stmt->value);
     struct ir_expr **again;
 
-    if (stmt->kind != AST_AUGMENTED || !(again = elaborate_indices(e, buffer, stmt->target)))
+    if (stmt->kind != AST_AUGMENTED || !(again = slice_indices(e, buffer, stmt->target)))
         return value;
     return elaborate_binary(e, stmt->operation, elaborate_load(e, buffer, again, stmt->target->span), value,
                             stmt->target, stmt->value, stmt->span);
@@ -360,14 +370,16 @@ static void elaborate_slice_store(struct elaborator *e, struct ir_buffer *buffer
 {
     struct ir_stmt **outside = e->tail, *first = NULL, *outer_checks = e->before_slices;
     struct slice_loop *outer_slices = e->slices;
+    const struct ir_buffer *outer_buffer = e->sliced;
     int outer_count = e->slice_count;
     struct ir_expr **indices;
 
     e->tail = &first;
+    e->sliced = buffer;
     e->before_slices = NULL;
     e->loops++;
     if (elaborate_slice_loops(e, buffer, stmt->target, count) &&
-        (indices = elaborate_indices(e, buffer, stmt->target)) != NULL) {
+        (indices = slice_indices(e, buffer, stmt->target)) != NULL) {
         struct value value = slice_value(e, buffer, stmt);
         struct slice_reads reads = {buffer, indices, buffer->rank};
         if (value_is_number(&value) && !ir_expr_walk(value.expr, elaborate_slice_reads, &reads))
@@ -377,6 +389,7 @@ static void elaborate_slice_store(struct elaborator *e, struct ir_buffer *buffer
     }
     e->loops--;
     e->slices = outer_slices;
+    e->sliced = outer_buffer;
     e->slice_count = outer_count;
     *outside = e->before_slices;
     e->before_slices = outer_checks;

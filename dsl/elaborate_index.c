@@ -373,6 +373,28 @@ static void require_length(struct elaborator *e, struct ir_expr *condition, stru
     check->message = message;
 }
 
+struct ir_expr *elaborate_slice_fixed(struct elaborator *e, struct ir_expr *expr)
+{
+    struct ir_symbol *symbol;
+    struct ir_stmt *let;
+
+    for (int k = 0; expr->kind == IR_OPERATION && k < expr->count; k++)
+        expr->operands[k] = elaborate_slice_fixed(e, expr->operands[k]);
+    if (expr->kind != IR_LOAD || !ir_expr_loads_from(expr, e->sliced))
+        return expr;
+    for (let = e->before_slices; let; let = let->next)
+        if (let->kind == IR_LET && ir_expr_equal(let->value, expr))
+            return ir_symbol_use(e->kernel, let->symbol);
+    symbol = ir_symbol_new(e->kernel, IR_SYMBOL_LET, "bound", expr->dtype);
+    symbol->value = expr;
+    let = ir_stmt_new(e->kernel, IR_LET, expr->span);
+    let->symbol = symbol;
+    let->value = expr;
+    let->next = e->before_slices; /* where checks may use it */
+    e->before_slices = let;
+    return ir_symbol_use(e->kernel, symbol);
+}
+
 /* A slice on the right side of an assignment: takes the next loop of the assignment, from the left. */
 static bool elaborate_slice_index(struct elaborator *e, struct index_list *list, struct ir_buffer *buffer,
                                   const struct ast_expr *slice, int number, int slices)
@@ -400,6 +422,8 @@ static bool elaborate_slice_index(struct elaborator *e, struct index_list *list,
     }
     if (!elaborate_slice(e, slice, buffer->shape[list->count], &low, &length, &step))
         return false;
+    low = elaborate_slice_fixed(e, low);
+    length = elaborate_slice_fixed(e, length);
     loop = &e->slices[at];
     if (!ir_expr_equal(length, loop->length) &&
         !(length->kind == IR_INTEGER && loop->length->kind == IR_INTEGER)) {

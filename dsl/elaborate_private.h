@@ -128,8 +128,9 @@ struct elaborator {
     int conditions;
     struct slice_loop *slices; /* NULL outside an assignment to a slice */
     int slice_count;
-    struct ir_stmt *before_slices; /* what is to be checked before these loops */
-    int unrolled;                  /* statements copied so far */
+    const struct ir_buffer *sliced; /* what it assigns */
+    struct ir_stmt *before_slices;  /* what is to be checked, or loaded, before these loops */
+    int unrolled;                   /* statements copied so far */
     LIST(struct written_input {
         struct ir_buffer *buffer;
         struct span span;                  /* in the function that is elaborated */
@@ -245,6 +246,9 @@ struct value elaborate_subscript(struct elaborator *e, const struct ast_expr *ex
 /* x[i][j] on a tensor: refuses it; true after the message. */
 bool elaborate_refuse_chain(struct elaborator *e, const struct ast_expr *expr);
 struct value elaborate_member(struct elaborator *e, const struct ast_expr *expr);
+/* A place or length in an assignment to slices, which are what they are before it: what of it is loaded from
+ * the tensor that is assigned is loaded before the loops. */
+struct ir_expr *elaborate_slice_fixed(struct elaborator *e, struct ir_expr *expr);
 struct value elaborate_shape_of(struct elaborator *e, struct ir_buffer *buffer);
 /* Where the text uses `count` axes (or more, where that is the `least`) of a tensor whose shape it is, and
  * that of the call has others: says so, once for all, and gives up the rest. False: none of the call is at

@@ -256,6 +256,26 @@ static void elaborate_reverse(struct elaborator *e, struct ir_expr **low, struct
     *step = -*step;
 }
 
+/* Bounds are evaluated once: what the loop changes of one has a name before it, at *place, where it stands.
+ */
+static struct ir_expr *elaborate_fixed(struct elaborator *e, struct ir_stmt ***place, struct ir_expr *bound)
+{
+    struct ir_stmt *loop = **place, *let;
+    struct ir_symbol *symbol;
+
+    if (!ir_block_changes(loop->body, bound))
+        return bound;
+    symbol = ir_symbol_new(e->kernel, IR_SYMBOL_LET, "bound", AKG_INT64);
+    symbol->value = bound;
+    let = ir_stmt_new(e->kernel, IR_LET, loop->span);
+    let->symbol = symbol;
+    let->value = bound;
+    let->next = loop;
+    **place = let;
+    *place = &let->next;
+    return ir_symbol_use(e->kernel, symbol);
+}
+
 /* `over` is the call of range (or of a hint with its arguments). `reversed` runs it from the last to the
  * first. */
 static void elaborate_for_range(struct elaborator *e, const struct ast_stmt *stmt,
@@ -263,7 +283,7 @@ static void elaborate_for_range(struct elaborator *e, const struct ast_stmt *stm
 {
     const char *name = stmt->target->kind == AST_NAME ? stmt->target->text : "i";
     struct ir_expr *low, *high;
-    struct ir_stmt **after, *loop;
+    struct ir_stmt **place, **after, *loop;
     int64_t step;
     bool never;
 
@@ -279,6 +299,7 @@ static void elaborate_for_range(struct elaborator *e, const struct ast_stmt *stm
     }
     if (reversed)
         elaborate_reverse(e, &low, &high, &step);
+    place = e->tail;
     loop = elaborate_loop(e, name, low, high, step, hint, stmt->span);
     after = elaborate_redirect(e, &loop->body);
     elaborate_bind_loop(e, stmt->target, value_of(VALUE_INT, ir_symbol_use(e->kernel, loop->symbol)));
@@ -289,6 +310,8 @@ static void elaborate_for_range(struct elaborator *e, const struct ast_stmt *stm
             (step > 0 ? low->integer >= high->integer : low->integer <= high->integer);
     if (never)
         loop->body = NULL;
+    loop->low = elaborate_fixed(e, &place, loop->low);
+    loop->high = elaborate_fixed(e, &place, loop->high);
 }
 
 /* for arg in grid(shape): one loop per axis; arg is the tuple of their variables. */
@@ -296,7 +319,7 @@ static void elaborate_for_grid(struct elaborator *e, const struct ast_stmt *stmt
 {
     const struct ast_expr *call = stmt->value;
     struct value shape = {.kind = VALUE_ERROR}, tuple = {.kind = VALUE_TUPLE};
-    struct ir_stmt **after = NULL;
+    struct ir_stmt **after = NULL, **place = e->tail, **loops;
 
     if (call->count == 1)
         shape = elaborate_expr(e, call->items[0]);
@@ -321,6 +344,7 @@ static void elaborate_for_grid(struct elaborator *e, const struct ast_stmt *stmt
     tuple.count = shape.count;
     tuple.buffer = shape.buffer;
     tuple.items = arena_array(e->arena, struct value, shape.count + 1);
+    loops = arena_array(e->arena, struct ir_stmt *, shape.count + 1);
     for (int i = 0; i < shape.count; i++) {
         struct ir_expr *high = value_index(e, shape.items[i], call->items[0]->span);
         const char *name = stmt->target->kind == AST_NAME
@@ -329,12 +353,12 @@ static void elaborate_for_grid(struct elaborator *e, const struct ast_stmt *stmt
                                    stmt->target->items[i]->kind == AST_NAME
                                ? stmt->target->items[i]->text
                                : "i";
-        struct ir_stmt *loop, **before;
+        struct ir_stmt **before;
         if (!high)
             high = ir_integer(e->kernel, AKG_INT64, 0);
-        loop = elaborate_loop(e, name, ir_integer(e->kernel, AKG_INT64, 0), high, 1, 0, stmt->span);
-        tuple.items[i] = value_of(VALUE_INT, ir_symbol_use(e->kernel, loop->symbol));
-        before = elaborate_redirect(e, &loop->body);
+        loops[i] = elaborate_loop(e, name, ir_integer(e->kernel, AKG_INT64, 0), high, 1, 0, stmt->span);
+        tuple.items[i] = value_of(VALUE_INT, ir_symbol_use(e->kernel, loops[i]->symbol));
+        before = elaborate_redirect(e, &loops[i]->body);
         if (i == 0)
             after = before;
     }
@@ -342,6 +366,10 @@ static void elaborate_for_grid(struct elaborator *e, const struct ast_stmt *stmt
     elaborate_body(e, stmt->body);
     if (after)
         e->tail = after;
+    while (shape.count && *place != loops[0]) /* what the shape needed as statements */
+        place = &(*place)->next;
+    for (int i = 0; i < shape.count; i++)
+        loops[i]->high = elaborate_fixed(e, &place, loops[i]->high);
 }
 
 static void elaborate_unrolled(struct elaborator *e, const struct ast_stmt *stmt, struct value value)

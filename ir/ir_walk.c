@@ -196,3 +196,21 @@ void ir_block_note_declared(struct ir_stmt *block, void *note)
 {
     ir_block_walk(block, note_declared, note);
 }
+
+static bool is_other_assignment(struct ir_stmt *stmt, void *symbol)
+{
+    return stmt->kind != IR_ASSIGN || stmt->symbol != symbol;
+}
+
+static bool is_unchanged(struct ir_expr *expr, void *block)
+{
+    if (expr->kind == IR_LOAD)
+        return !ir_block_stores_to(block, expr->access.buffer);
+    return expr->kind != IR_SYMBOL || expr->symbol->kind != IR_SYMBOL_VARIABLE ||
+           ir_block_walk(block, is_other_assignment, expr->symbol);
+}
+
+bool ir_block_changes(struct ir_stmt *block, struct ir_expr *expr)
+{
+    return !ir_expr_walk(expr, is_unchanged, block);
+}
