@@ -199,7 +199,7 @@ bool flow_assigns(const struct ir_stmt *loop, const struct ir_symbol *symbol)
     return !ir_block_walk(loop->body, is_no_assignment, (void *)symbol);
 }
 
-static void declare(struct flow_builder *builder, const struct ir_symbol *symbol, int value, int depth)
+void flow_declare(struct flow_builder *builder, const struct ir_symbol *symbol, int value, int depth)
 {
     list_push(builder->arena, &builder->symbols, ((struct flow_symbol){symbol, value, depth}));
 }
@@ -325,7 +325,7 @@ static void build_for(struct flow_builder *builder, const struct ir_stmt *stmt)
     if (builder->refused)
         return;
     note_around(builder, variable);
-    declare(builder, stmt->symbol, variable, builder->depth);
+    flow_declare(builder, stmt->symbol, variable, builder->depth);
     flow_place(builder, top, -1);
     build_block(builder, stmt->body);
     flow_place(builder, again, -1);
@@ -367,19 +367,23 @@ static void build_if(struct flow_builder *builder, const struct ir_stmt *stmt)
     flow_place(builder, end, from);
 }
 
+int flow_kept(struct flow_builder *builder, int value)
+{
+    if (!builder->code->values.items[value].is_variable)
+        return value;
+    int copy = flow_new_value(builder, builder->code->values.items[value].is_float);
+    flow_move(builder, copy, value);
+    return copy;
+}
+
 /* Of how many of the loops around it the let hangs: where it is pure it may be computed before the others; a
  * number is there where the let is. */
 static void build_let(struct flow_builder *builder, const struct ir_stmt *stmt)
 {
     bool pure = stmt->value->kind != IR_INTEGER && stmt->value->kind != IR_REAL;
     int depth = flow_depth_of(builder, stmt->value, &pure), value = flow_expression(builder, stmt->value);
-    if (builder->code->values.items[value].is_variable) {
-        int copy = flow_new_value(builder, builder->code->values.items[value].is_float);
-        flow_move(builder, copy, value);
-        value = copy;
-        pure = false;
-    }
-    declare(builder, stmt->symbol, value, pure ? depth : builder->depth);
+    pure = pure && !builder->code->values.items[value].is_variable;
+    flow_declare(builder, stmt->symbol, flow_kept(builder, value), pure ? depth : builder->depth);
 }
 
 static void build_variable(struct flow_builder *builder, const struct ir_stmt *stmt)
@@ -387,16 +391,17 @@ static void build_variable(struct flow_builder *builder, const struct ir_stmt *s
     int variable = flow_new_value(builder, dtype_is_float(stmt->symbol->dtype));
     builder->code->values.items[variable].is_variable = true;
     flow_assign(builder, variable, stmt->value);
-    declare(builder, stmt->symbol, variable, builder->depth);
+    flow_declare(builder, stmt->symbol, variable, builder->depth);
 }
 
-static void build_assign(struct flow_builder *builder, const struct ir_stmt *stmt)
+void flow_assign_symbol(struct flow_builder *builder, const struct ir_symbol *symbol,
+                        const struct ir_expr *value)
 {
-    int depth, variable = flow_symbol(builder, stmt->symbol, &depth);
+    int depth, variable = flow_symbol(builder, symbol, &depth);
     for (int k = 0; k < builder->flow->arguments.count; k++)
-        if (builder->flow->arguments.items[k].symbol == stmt->symbol)
+        if (builder->flow->arguments.items[k].symbol == symbol)
             builder->flow->arguments.items[k].comes_back = true;
-    flow_assign(builder, variable, stmt->value);
+    flow_assign(builder, variable, value);
 }
 
 static void build_assert(struct flow_builder *builder, const struct ir_stmt *stmt)
@@ -457,7 +462,8 @@ static void build_statement(struct flow_builder *builder, const struct ir_stmt *
         build_while(builder, stmt);
         break;
     case IR_IF:
-        build_if(builder, stmt);
+        if (!flow_choose(builder, stmt))
+            build_if(builder, stmt);
         break;
     case IR_STORE:
         build_store(builder, stmt);
@@ -469,7 +475,7 @@ static void build_statement(struct flow_builder *builder, const struct ir_stmt *
         build_variable(builder, stmt);
         break;
     case IR_ASSIGN:
-        build_assign(builder, stmt);
+        flow_assign_symbol(builder, stmt->symbol, stmt->value);
         break;
     case IR_ALLOCATE:
         if (stmt->access.buffer->clear)

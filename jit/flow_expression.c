@@ -104,7 +104,7 @@ int flow_extended(struct flow_builder *builder, akg_dtype dtype, int value)
 
 /* ---- what hangs on which loops --------------------------------------------------------------------- */
 
-static bool is_inline(const struct ir_expr *expr)
+bool flow_is_inline(const struct ir_expr *expr)
 {
     akg_dtype from = expr->operands[0]->dtype;
     bool real = dtype_is_float(from);
@@ -146,7 +146,7 @@ int flow_depth_of(struct flow_builder *builder, const struct ir_expr *expr, bool
         *pure = false;
     if (expr->kind != IR_OPERATION)
         return depth;
-    *pure = *pure && !expr->checked && is_inline(expr);
+    *pure = *pure && !expr->checked && flow_is_inline(expr);
     builder->nesting++;
     for (int k = 0; k < expr->count && *pure; k++) {
         int inner = flow_depth_of(builder, expr->operands[k], pure);
@@ -176,7 +176,7 @@ static bool is_cheap(const struct ir_expr *expr, int *budget)
         return false;
     if (expr->kind != IR_OPERATION)
         return true;
-    if (expr->checked || !is_inline(expr) || expr->operation == OP_TRUEDIV || expr->operation == OP_SQRT)
+    if (expr->checked || !flow_is_inline(expr) || expr->operation == OP_TRUEDIV || expr->operation == OP_SQRT)
         return false;
     for (int k = 0; k < expr->count; k++)
         if (!is_cheap(expr->operands[k], budget))
@@ -282,9 +282,11 @@ static int truth_of_mask(struct flow_builder *builder, int mask)
     return flow_alu(builder, X86_AND, flow_add(builder, item), FLOW_NONE, 1);
 }
 
-static void float_branch(struct flow_builder *builder, const struct ir_expr *expr, bool sense, int label)
+/* The comparison of floats, as an item of that kind. */
+static struct flow_item float_compared(struct flow_builder *builder, const struct ir_expr *expr,
+                                       enum flow_kind kind)
 {
-    struct flow_item item = flow_item(FLOW_FLOAT_JUMP);
+    struct flow_item item = flow_item(kind);
     enum operation operation = expr->operation;
     int a = flow_expression(builder, expr->operands[0]), b = flow_expression(builder, expr->operands[1]);
     bool less = operation == OP_LT || operation == OP_LE;
@@ -295,6 +297,12 @@ static void float_branch(struct flow_builder *builder, const struct ir_expr *exp
                      : operation == OP_LE || operation == OP_GE ? FLOW_NOT_BELOW
                      : operation == OP_EQ                       ? FLOW_EQUAL
                                                                 : FLOW_NOT_EQUAL;
+    return item;
+}
+
+static void float_branch(struct flow_builder *builder, const struct ir_expr *expr, bool sense, int label)
+{
+    struct flow_item item = float_compared(builder, expr, FLOW_FLOAT_JUMP);
     if (!sense)
         item.condition ^= 1;
     item.label = label;
@@ -413,15 +421,24 @@ static int chosen_extreme(struct flow_builder *builder, const struct ir_expr *ex
                         : float_pair(builder, X86_VMAXSS, X86_VMAXSD, wide, a, b);
 }
 
+/* Flags tell such a one, of NaN too, by one condition. */
+static bool is_order_of_floats(const struct ir_expr *condition)
+{
+    return is_comparison(condition) && dtype_is_float(condition->operands[0]->dtype) &&
+           condition->operation != OP_EQ && condition->operation != OP_NE;
+}
+
 /* One of two values, both computed. */
 static int picked(struct flow_builder *builder, const struct ir_expr *expr)
 {
     const struct ir_expr *condition = expr->operands[0];
     if (!dtype_is_float(expr->dtype)) {
-        struct flow_item item = any_test(builder, condition, FLOW_COMPARE_CHOOSE);
+        struct flow_item item = is_order_of_floats(condition)
+                                    ? float_compared(builder, condition, FLOW_FLOAT_CHOOSE)
+                                    : any_test(builder, condition, FLOW_COMPARE_CHOOSE);
         item.operands[2] = flow_expression(builder, expr->operands[1]);
         item.operands[3] = flow_expression(builder, expr->operands[2]);
-        return flow_add(builder, item);
+        return flow_add_known(builder, item);
     }
     int extreme = chosen_extreme(builder, expr);
     if (extreme >= 0)

@@ -53,6 +53,8 @@ enum flow_kind {
     FLOW_FLOAT,         /* result = operand 0 `form` operand 1, and the immediate where the form has one */
     FLOW_FLOAT_ONE,     /* result = `form` of operand 0 */
     FLOW_FLOAT_JUMP,    /* to `label` where operand 0 `condition` operand 1, as vucomis orders them */
+    FLOW_FLOAT_CHOOSE,  /* result, an integer = operand 2 where that is so, else operand 3; `condition` is an
+                           order */
     FLOW_FUSED,         /* result = operand 0 * operand 1 + operand 2, rounded once */
     FLOW_BLEND,         /* result = operand 1 where operand 2 is all ones, else operand 0 */
     FLOW_TO_FLOAT,      /* result = operand 0, an integer of 64 bits */
@@ -168,6 +170,13 @@ void flow_move(struct flow_builder *builder, int to, int from);
 int flow_argument(struct flow_builder *builder, struct flow_argument argument);
 /* What a symbol is, and, in *depth, of how many of the loops around its value hangs. */
 int flow_symbol(struct flow_builder *builder, const struct ir_symbol *symbol, int *depth);
+/* Says what a symbol is, with so many loops around it. */
+void flow_declare(struct flow_builder *builder, const struct ir_symbol *symbol, int value, int depth);
+/* The value, or, where it may be assigned again, a copy. */
+int flow_kept(struct flow_builder *builder, int value);
+/* Assigns a variable of the kernel's. */
+void flow_assign_symbol(struct flow_builder *builder, const struct ir_symbol *symbol,
+                        const struct ir_expr *value);
 /* Whether the symbol is assigned in the loop. */
 bool flow_assigns(const struct ir_stmt *loop, const struct ir_symbol *symbol);
 /* An item with no operands. */
@@ -192,6 +201,14 @@ int flow_constant(struct flow_builder *builder, int64_t number);
 int flow_number(struct flow_builder *builder, bool wide, uint64_t bits);
 /* An integer as 64 bits. */
 int flow_extended(struct flow_builder *builder, akg_dtype dtype, int value);
+
+/* Whether an operation is no more than an instruction or a few. */
+bool flow_is_inline(const struct ir_expr *expr);
+
+/* ---- flow_choice.c ---- */
+
+/* Builds an IF as choices between values; false, and nothing, where it is none such. */
+bool flow_choose(struct flow_builder *builder, const struct ir_stmt *stmt);
 
 /* ---- flow_convert.c ---- */
 

@@ -278,11 +278,11 @@ static void write_set(struct writer *writer, const struct flow_item *item)
     finish(writer, item->result, to);
 }
 
+/* Behind the comparison. */
 static void write_choose(struct writer *writer, const struct flow_item *item)
 {
     int to = target_of(writer, item->result, X86_RAX), yes = item->operands[2], no = item->operands[3];
     enum flow_condition condition = item->condition;
-    write_compare(writer, item);
     if (value_of(writer, yes)->at == to) {
         condition ^= 1;
         yes = item->operands[3];
@@ -407,13 +407,18 @@ static void write_to_half(struct writer *writer, const struct flow_item *item)
 }
 
 /* What is unordered is equal, too, for the processor. */
-static void write_float_jump(struct writer *writer, const struct flow_item *item)
+static void write_float_compare(struct writer *writer, const struct flow_item *item)
 {
-    struct machine *machine = writer->machine;
     struct x86_instruction instruction = {.form = item->wide ? X86_VUCOMISD : X86_VUCOMISS,
                                           .reg = use(writer, item->operands[0], SCRATCH)};
     set_rm(writer, &instruction, item->operands[1]);
     emit(writer, instruction);
+}
+
+static void write_float_jump(struct writer *writer, const struct flow_item *item)
+{
+    struct machine *machine = writer->machine;
+    write_float_compare(writer, item);
     if (item->condition == FLOW_EQUAL) {
         int skip = machine->labels++;
         machine_emit_jump(machine, X86_JP, skip);
@@ -544,6 +549,7 @@ static void write_item(struct writer *writer, const struct flow_item *item)
         write_set(writer, item);
         break;
     case FLOW_COMPARE_CHOOSE:
+        write_compare(writer, item);
         write_choose(writer, item);
         break;
     case FLOW_STOP_IF:
@@ -563,6 +569,10 @@ static void write_item(struct writer *writer, const struct flow_item *item)
         break;
     case FLOW_FLOAT_JUMP:
         write_float_jump(writer, item);
+        break;
+    case FLOW_FLOAT_CHOOSE:
+        write_float_compare(writer, item);
+        write_choose(writer, item);
         break;
     case FLOW_FUSED:
         write_fused(writer, item);
