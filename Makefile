@@ -191,7 +191,7 @@ $(B)/akgrun: $(tool_objects) $(B)/libakg.a
 # Unit tests see every function, so they link the objects themselves.
 $(B)/tests/%: $(B)/tests/unit/%.o $(patsubst %.c,$(B)/%.o,$(unit_support)) $(library_objects) $(B)/libtcc.o
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(link_flags) $^ $(LIBS) -o $@
+	$(Q)$(CC) $(link_flags) $(TEST_LINKER) $^ $(LIBS) -o $@
 
 # The operators of the standard library, with akgrun's reader of values.
 $(B)/tests/test_stdlib: $(patsubst %.c,$(B)/%.o,$(wildcard tests/stdlib/*.c)) \
@@ -202,7 +202,7 @@ $(B)/tests/test_statistics: $(patsubst %,$(B)/tools/%.o,statistics json support)
 
 $(B)/tests/differential: $(patsubst %.c,$(B)/%.o,tests/fuzz/differential.c $(fuzz_support)) $(library_objects) $(B)/libtcc.o
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(link_flags) $^ $(LIBS) -o $@
+	$(Q)$(CC) $(link_flags) $(TEST_LINKER) $^ $(LIBS) -o $@
 
 # akgrun's own reader of values is among the targets.
 fuzz_objects = $(patsubst %.c,$(B)/%.o,$(fuzz_targets) $(fuzz_support) tests/unit/jit_pair.c) $(filter-out $(B)/tools/akgrun.o,$(tool_objects)) \
@@ -210,7 +210,7 @@ fuzz_objects = $(patsubst %.c,$(B)/%.o,$(fuzz_targets) $(fuzz_support) tests/uni
 
 $(B)/tests/replay: $(B)/tests/fuzz/replay.o $(fuzz_objects)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(link_flags) $^ $(LIBS) -o $@
+	$(Q)$(CC) $(link_flags) $(TEST_LINKER) $^ $(LIBS) -o $@
 
 $(B)/fuzz_%: tests/fuzz/entry.c $(fuzz_objects)
 	$(call say,LINK,$@)
@@ -231,13 +231,13 @@ $(B)/tests/test_tools_faults $(B)/tests/every_fault: private link_flags += $(she
 $(B)/tests/every_fault: $(B)/tests/faults/faults.o $(B)/tests/unit/akgrun_main.o $(filter-out $(B)/tools/akgrun.o,$(tool_objects)) \
     $(library_objects) $(B)/libtcc.o
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(link_flags) $^ $(LIBS) -o $@
+	$(Q)$(CC) $(link_flags) $(TEST_LINKER) $^ $(LIBS) -o $@
 
 # Many commands of akgrun in one process, on the CPU and on a device.
 $(B)/tests/pairs: $(B)/tests/cuda/pairs.o $(B)/tests/unit/akgrun_main.o $(filter-out $(B)/tools/akgrun.o,$(tool_objects)) \
     $(library_objects) $(B)/libtcc.o
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(link_flags) $^ $(LIBS) -o $@
+	$(Q)$(CC) $(link_flags) $(TEST_LINKER) $^ $(LIBS) -o $@
 
 # Compares with isl where configure found it, and says that it does not elsewhere.
 $(B)/tests/unit/test_dependence_isl.o: private flags += $(if $(ISL),-DHAVE_ISL)
@@ -275,7 +275,7 @@ $(B)/tests/test_cuda $(B)/tests/test_cuda_tile $(B)/tests/test_cuda_cross: $(add
 
 $(B)/bench/%: $(B)/bench/%.o $(library_objects) $(B)/libtcc.o
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(link_flags) $^ $(LIBS) -o $@
+	$(Q)$(CC) $(link_flags) $(TEST_LINKER) $^ $(LIBS) -o $@
 
 .PRECIOUS: $(B)/tests/unit/%.o $(B)/bench/%.o
 
@@ -342,7 +342,7 @@ bench: $(bench_programs) $(B)/bench/blas $(B)/akgrun
 $(B)/bench/blas: $(patsubst %,$(B)/%.o,bench/suite/blas tools/measure tools/statistics tools/support) $(B)/libakg.a
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(link_flags) $^ $(LIBS) -o $@
+	$(Q)$(CC) $(link_flags) $(TEST_LINKER) $^ $(LIBS) -o $@
 
 bench-suite: $(B)/bench/blas $(B)/akgrun
 	BUILD=$(B) sh bench/suite/run
