@@ -82,7 +82,7 @@ static bool is_same(const struct flow_item *a, const struct flow_item *b)
 {
     bool same = a->kind == b->kind && a->form == b->form && a->immediate == b->immediate &&
                 a->condition == b->condition && a->narrow == b->narrow &&
-                a->by_immediate == b->by_immediate && a->wide == b->wide &&
+                a->by_immediate == b->by_immediate && a->of_bits == b->of_bits && a->wide == b->wide &&
                 a->memory.base == b->memory.base && a->memory.index == b->memory.index &&
                 a->memory.scale == b->memory.scale && a->memory.displacement == b->memory.displacement;
     for (int k = 0; k < FLOW_OPERANDS; k++)

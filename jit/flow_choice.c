@@ -281,17 +281,25 @@ static void merge_stores(struct choice *choice, struct state *state, struct ir_e
     choice->store_at = choice->count;
 }
 
+/* An operation of two operands with names, or with that one as the first. */
+static struct ir_expr *with_named(struct choice *choice, const struct ir_expr *expr, struct ir_expr *first)
+{
+    struct ir_expr *copy = arena_new(choice->builder->arena, struct ir_expr);
+    *copy = *expr;
+    copy->operands = arena_array(choice->builder->arena, struct ir_expr *, 2);
+    for (int k = 0; k < 2; k++)
+        copy->operands[k] = k == 0 && first ? first : named(choice, expr->operands[k]);
+    return copy;
+}
+
 /* A condition for several choices: each compares again, what has been loaded and computed. */
 static struct ir_expr *asked_again(struct choice *choice, struct ir_expr *condition)
 {
     if (condition->kind != IR_OPERATION || operation_table[condition->operation].rule != RULE_COMPARE)
         return step(choice, NULL, condition);
-    struct ir_expr *copy = arena_new(choice->builder->arena, struct ir_expr);
-    *copy = *condition;
-    copy->operands = arena_array(choice->builder->arena, struct ir_expr *, 2);
-    for (int k = 0; k < 2; k++)
-        copy->operands[k] = named(choice, condition->operands[k]);
-    return copy;
+    if (flow_asks_bits(condition))
+        return with_named(choice, condition, with_named(choice, condition->operands[0], NULL));
+    return with_named(choice, condition, NULL);
 }
 
 static void merge(struct choice *choice, struct state *state, struct ir_expr *condition,

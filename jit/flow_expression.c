@@ -223,12 +223,28 @@ static bool is_short(const struct ir_expr *expr)
     return expr->kind == IR_INTEGER && expr->integer >= INT32_MIN && expr->integer <= INT32_MAX;
 }
 
+bool flow_asks_bits(const struct ir_expr *expr)
+{
+    const struct ir_expr *bits = expr->operands[0], *zero = expr->operands[1];
+    return (expr->operation == OP_EQ || expr->operation == OP_NE) && zero->kind == IR_INTEGER &&
+           zero->integer == 0 && bits->kind == IR_OPERATION && bits->operation == OP_BITAND &&
+           bits->dtype != AKG_BOOL && is_short(bits->operands[1]);
+}
+
 /* The comparison of integers, as an item of that kind. */
 static struct flow_item compared(struct flow_builder *builder, const struct ir_expr *expr,
                                  enum flow_kind kind)
 {
     struct flow_item item = flow_item(kind);
     akg_dtype dtype = expr->operands[0]->dtype;
+    if (flow_asks_bits(expr)) {
+        item.operands[0] = flow_expression(builder, expr->operands[0]->operands[0]);
+        item.by_immediate = item.of_bits = true;
+        item.immediate = expr->operands[0]->operands[1]->integer;
+        item.condition = condition_of(expr->operation, false);
+        item.narrow = !flow_is_64(dtype);
+        return item;
+    }
     item.operands[0] = flow_expression(builder, expr->operands[0]);
     item.by_immediate = is_short(expr->operands[1]);
     if (item.by_immediate)

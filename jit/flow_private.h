@@ -73,6 +73,7 @@ struct flow_item {
     struct x86_memory memory; /* base, index: values or FLOW_NONE */
     int64_t immediate;
     bool by_immediate; /* instead of operand 1 */
+    bool of_bits;      /* of comparisons: whether the immediate's bits in operand 0 are all 0 */
     bool narrow;       /* of comparisons: 32 bits */
     bool is_signed;    /* of divisions */
     bool wide;         /* of floats: 64 bits */
@@ -202,6 +203,8 @@ int flow_number(struct flow_builder *builder, bool wide, uint64_t bits);
 /* An integer as 64 bits. */
 int flow_extended(struct flow_builder *builder, akg_dtype dtype, int value);
 
+/* Whether it is x & 6 == 0 or its opposite, which flags tell of x. */
+bool flow_asks_bits(const struct ir_expr *comparison);
 /* Whether an operation is no more than an instruction or a few. */
 bool flow_is_inline(const struct ir_expr *expr);
 
@@ -209,6 +212,11 @@ bool flow_is_inline(const struct ir_expr *expr);
 
 /* Builds an IF as choices between values; false, and nothing, where it is none such. */
 bool flow_choose(struct flow_builder *builder, const struct ir_stmt *stmt);
+
+/* ---- flow_flags.c ---- */
+
+struct machine;
+void flow_drop_comparisons(struct machine *machine);
 
 /* ---- flow_convert.c ---- */
 

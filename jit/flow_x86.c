@@ -236,7 +236,9 @@ static void write_multiply_high(struct writer *writer, const struct flow_item *i
 static void write_compare(struct writer *writer, const struct flow_item *item)
 {
     if (item->by_immediate) {
-        struct x86_instruction instruction = {.form = item->narrow ? X86_CMP_DWORD_BY : X86_CMP_BY,
+        enum x86_form compare = item->narrow ? X86_CMP_DWORD_BY : X86_CMP_BY,
+                      test = item->narrow ? X86_TEST_DWORD_BY : X86_TEST_BY;
+        struct x86_instruction instruction = {.form = item->of_bits ? test : compare,
                                               .immediate = item->immediate};
         set_rm(writer, &instruction, item->operands[0]);
         emit(writer, instruction);
@@ -687,6 +689,7 @@ bool flow_x86(struct arena *arena, const struct vector_loop *loop, const struct 
         machine_emit_jump(machine, X86_JMP, writer.end);
     write_stops(&writer);
     machine_emit_label(machine, writer.end);
+    flow_drop_comparisons(machine);
     machine_assemble(machine, listing);
     return !machine->refused;
 }

@@ -63,8 +63,8 @@ static bool is_load(enum x86_form form)
 static struct operands general_operands(const struct x86_instruction *instruction)
 {
     enum x86_form form = instruction->form;
-    bool compares =
-        form == X86_CMP || form == X86_CMP_DWORD || form == X86_CMP_BY || form == X86_CMP_DWORD_BY;
+    bool compares = form == X86_CMP || form == X86_CMP_DWORD || form == X86_CMP_BY ||
+                    form == X86_CMP_DWORD_BY || form == X86_TEST_BY || form == X86_TEST_DWORD_BY;
     struct operands operands = {.is_written = !compares && form != X86_PUSH, .is_read = !is_load(form)};
     machine_registers reg = field(X86_G, instruction->reg),
                       rm = instruction->has_memory ? 0 : field(X86_G, instruction->rm);
@@ -155,7 +155,7 @@ static machine_registers replaced(const struct x86_instruction *instruction)
     return operands.is_written && !operands.is_read ? operands.first : 0;
 }
 
-static machine_registers read_by(const struct x86_instruction *instruction)
+machine_registers machine_read(const struct x86_instruction *instruction)
 {
     struct operands operands = operands_of(instruction);
     return (operands.is_read || !operands.is_written ? operands.first : 0) | operands.others |
@@ -284,7 +284,7 @@ machine_registers machine_live_before(const struct x86_instruction *instruction,
         return at[instruction->label] |= live;
     if (machine_is_jump(instruction))
         return (instruction->form == X86_JMP ? 0 : live) | at[instruction->label];
-    return (live & ~replaced(instruction)) | read_by(instruction);
+    return (live & ~replaced(instruction)) | machine_read(instruction);
 }
 
 /* Of an instruction what machine_live_before asks of it, found out once: rounds are several. */
@@ -301,7 +301,7 @@ static struct effect effect_of(const struct x86_instruction *instruction)
     if (machine_is_jump(instruction))
         return (struct effect){0, instruction->form == X86_JMP ? 0 : ~(machine_registers)0,
                                instruction->label, false};
-    return (struct effect){read_by(instruction), ~replaced(instruction), -1, false};
+    return (struct effect){machine_read(instruction), ~replaced(instruction), -1, false};
 }
 
 /* By label what is read from there on. */

@@ -230,6 +230,7 @@ void machine_drop_copies(struct machine *machine);
 bool machine_is_jump(const struct x86_instruction *instruction);
 /* All registers of which it may leave something else. */
 machine_registers machine_written(const struct x86_instruction *instruction);
+machine_registers machine_read(const struct x86_instruction *instruction);
 /* By label what is read from there on, if that is read behind the body's end; which is so of a band. */
 machine_registers *machine_find_live(struct machine *machine, machine_registers end);
 machine_registers machine_live_at_end(const struct machine *machine);

@@ -290,13 +290,14 @@ static unsigned char *encode_immediate(struct x86_code *code, unsigned char *at,
                                        const struct x86_general_row *row)
 {
     int64_t value = instruction->immediate;
-    bool is_short = row->shape == X86_RM_I8 || (value >= -128 && value <= 127);
+    bool is_test = row->opcode == 0xf7; /* which has no short form */
+    bool is_short = row->shape == X86_RM_I8 || (!is_test && value >= -128 && value <= 127);
     at = put_rex(at, instruction, 0, row->shape != X86_RM_I32, false);
     if (row->shape != X86_RM_I8 && !is_short && !instruction->has_memory && instruction->rm == X86_RAX) {
-        at = put(at, (unsigned)(row->digit << 3 | 5)); /* the accumulator's own opcode */
+        at = put(at, is_test ? 0xa9 : (unsigned)(row->digit << 3 | 5)); /* the accumulator's own opcode */
     } else {
         bool one = row->shape == X86_RM_I8 && value == 1;
-        at = put(at, one ? 0xd1 : row->shape == X86_RM_I8 ? row->opcode : is_short ? 0x83 : 0x81);
+        at = put(at, one ? 0xd1 : row->shape == X86_RM_I8 || is_test ? row->opcode : is_short ? 0x83 : 0x81);
         at = put_operand(code, at, instruction, row->digit, 1, is_short ? 1 : 4);
         if (one)
             return at;

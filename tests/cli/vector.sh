@@ -243,6 +243,32 @@ case $(cat stdout) in
     stdout_has 'a band of'
     ;;
 esac
+# The only jumps are the loop's own: one comparison is asked three times.
+cat >choice.akg <<'PROGRAM'
+def partition(x, pivot: float = 0.0):
+    n = x.shape[0]
+    y = output_tensor((n,), x.dtype)
+    low = 0
+    high = n - 1
+    for i in range(n):
+        if x[i] < pivot:
+            y[low] = x[i]
+            low += 1
+        else:
+            y[high] = x[i]
+            high -= 1
+    return y
+PROGRAM
+expect 0 'choices' emit choice.akg partition --stage asm
+case $(cat stdout) in
+*'target none'*) ;;
+*)
+    stdout_has 'with branches'
+    assert 'one comparison' test "$(grep -c vucomiss stdout)" = 1
+    assert 'three choices' test "$(grep -c ' cmov' stdout)" = 3
+    assert 'the jumps of the loop' test "$(grep -c ' j[a-z]* ' stdout)" = 2
+    ;;
+esac
 for target in avx512 avx2; do
     status=0 what="target $target" ran="run vector.akg total x=randn(1000) --target $target"
     "$AKGRUN" run vector.akg total 'x=randn(1000)' --target $target >stdout 2>stderr || status=$?
