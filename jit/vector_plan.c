@@ -549,7 +549,9 @@ static void plan_flows(struct planning *planning, const struct ir_stmt *first, i
         if (loops && !touched && add_loop(planning, flow_build(&plan->arena, stmt, planning->options)))
             continue;
         if (touched && !in_short)
-            has_short = add_loop(planning, flow_plan_short(plan, planning->kernel, stmt, planning->options));
+            has_short =
+                add_loop(planning, flow_plan_ragged(plan, planning->kernel, stmt, planning->options)) ||
+                add_loop(planning, flow_plan_short(plan, planning->kernel, stmt, planning->options));
         if (!plan_leaves_out(planning, stmt))
             plan_flows(planning, stmt->body, depth + 1, has_short);
         plan_flows(planning, stmt->otherwise, depth + 1, has_short);
