@@ -65,11 +65,8 @@ static akg_status operator_call_recorded(akg_operator *callee, const struct oper
     akg_tensor **made = memory_zeroed(output_count, sizeof(akg_tensor *));
     akg_status status = made ? AKG_OK : AKG_ERROR_MEMORY;
 
-    for (size_t i = 0; status == AKG_OK && i < output_count; i++) {
+    for (size_t i = 0; made && i < output_count; i++)
         made[i] = outputs[i];
-        if (made[i])
-            status = autograd_check_write(place->tape, made[i], callee->name, diagnostics);
-    }
     akg_tape_set_recording(place->tape, false); /* it is, or this would not be called */
     if (status == AKG_OK)
         status = callee->kind->call(callee, &unrecorded, arguments, count, made, diagnostics);
@@ -119,6 +116,43 @@ static akg_status operator_find_device(const akg_operator *callee, struct operat
     return failure_report(diagnostics, AKG_ERROR_CALL, MSG_DEVICE_ABSENT, asked, callee->name, NULL, note);
 }
 
+static bool operator_takes(const akg_argument *arguments, size_t count, const akg_tensor *tensor)
+{
+    for (size_t i = 0; i < count; i++)
+        if (arguments[i].kind == AKG_ARGUMENT_TENSOR && arguments[i].as.tensor == tensor)
+            return true;
+    return false;
+}
+
+/* What is given to be written is no leaf; of arguments the call says more. */
+static akg_status operator_check_given(const akg_operator *callee, const struct operator_place *place,
+                                       const akg_argument *arguments, size_t count, akg_tensor *const *outputs,
+                                       akg_diagnostics **diagnostics)
+{
+    size_t output_count = gradient_output_count(callee, arguments, count);
+    akg_status status = AKG_OK;
+
+    for (size_t i = 0; status == AKG_OK && i < output_count; i++)
+        if (outputs[i] && !operator_takes(arguments, count, outputs[i]))
+            status = autograd_check_write(place->tape, outputs[i], callee->name, diagnostics);
+    return status;
+}
+
+/* A call through which no gradient flows, of a tape that records: what was given to be written has none
+ * either, whatever it held before. */
+static akg_status operator_call_constant(akg_operator *callee, const struct operator_place *place,
+                                         const akg_argument *arguments, size_t count, akg_tensor **outputs,
+                                         akg_diagnostics **diagnostics)
+{
+    size_t output_count = gradient_output_count(callee, arguments, count);
+    akg_status status = callee->kind->call(callee, place, arguments, count, outputs, diagnostics);
+
+    for (size_t i = 0; status == AKG_OK && i < output_count; i++)
+        if (outputs[i] && outputs[i]->node)
+            autograd_attach(outputs[i], NULL, 0);
+    return status;
+}
+
 akg_status operator_call(akg_operator *callee, struct operator_place *place, const akg_argument *arguments,
                          size_t count, akg_tensor **outputs, akg_diagnostics **diagnostics)
 {
@@ -129,8 +163,14 @@ akg_status operator_call(akg_operator *callee, struct operator_place *place, con
     if (callee->native && place->tape && place->tape->graph)
         return failure_report(diagnostics, AKG_ERROR_CALL, MSG_GRAPH_NO_STEP, callee->name,
                               "it is written in C", NULL, NULL);
-    if ((callee->native || atomic_load(&callee->gradient)) &&
-        gradient_is_needed(place->tape, arguments, count))
+    if (!place->tape || !place->tape->recording)
+        return callee->kind->call(callee, place, arguments, count, outputs, diagnostics);
+    status = operator_check_given(callee, place, arguments, count, outputs, diagnostics);
+    if (status != AKG_OK)
+        return status;
+    if (!gradient_is_needed(place->tape, arguments, count))
+        return operator_call_constant(callee, place, arguments, count, outputs, diagnostics);
+    if (callee->native || atomic_load(&callee->gradient))
         return operator_call_recorded(callee, place, arguments, count, outputs, diagnostics);
     return callee->kind->call(callee, place, arguments, count, outputs, diagnostics);
 }

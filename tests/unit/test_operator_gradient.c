@@ -187,6 +187,31 @@ static void test_refusals(void)
     akg_tensor_release(leaf);
 }
 
+/* What is given to be written, by an operator in C and by one of the standard library: no leaf, and what it was
+ * made of before is forgotten. */
+static void test_given(const char *name)
+{
+    akg_tensor *x = vector(3, 1, 1, true), *constant = vector(3, 1, 1, false), *y = NULL, *z = NULL, *given;
+    akg_argument of_x = api_tensor(NULL, x), of_constant = api_tensor(NULL, constant), of_y;
+
+    given = x;
+    REFUSED(call(name, &of_constant, 1, &given), AKG_ERROR_CALL, "gradient-leaf-written", name);
+    ACCEPTED(call(name, &of_x, 1, &y));
+    CHECK(akg_tensor_requires_grad(y));
+    given = y;
+    ACCEPTED(call(name, &of_constant, 1, &given));
+    CHECK(given == y && !akg_tensor_requires_grad(y));
+    of_y = api_tensor(NULL, y);
+    ACCEPTED(call(name, &of_y, 1, &z));
+    CHECK(!akg_tensor_requires_grad(z));
+    akg_tensor_release(z);
+    ACCEPTED(call(name, &of_x, 1, &given));
+    CHECK(akg_tensor_requires_grad(y));
+    akg_tensor_release(x);
+    akg_tensor_release(constant);
+    akg_tensor_release(y);
+}
+
 /* ---- as a graph -------------------------------------------------- */
 
 static int built;
@@ -499,6 +524,8 @@ int main(void)
     define("myrelu", in, 1, out, relu);
     define("myrelu_grad", y_dy, 2, dx, relu_grad);
     test_bprop();
+    test_given("cus_square");
+    test_given("exp");
     test_refusals();
     test_graph();
     test_needs();
