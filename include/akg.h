@@ -16,6 +16,8 @@
  *     function without a status then answers NULL, 0 or false, or does nothing.
  *     So are an enum value that does not exist and an argument that points nowhere.
  *     AKG_ERROR_USAGE comes with a message only where the text says so.
+ *   - A function that compiles, and a call that is the first of its kind, take up to 2 MiB of the stack for
+ *     expressions and blocks as deep as they may be (AKG0112), mostly less than 128 KiB.
  *   - Distinct objects may be used from distinct threads at once; what may be
  *     shared is said at each type. There is no library-wide state.
  */
@@ -332,8 +334,8 @@ typedef struct jit_options {
     /* The vector instructions to use: "avx512", "avx2" or "none"; NULL: the best of this processor. One that
      * it does not have is AKG_ERROR_USAGE. */
     const char *target;
-    /* The directory where generated code is kept for other processes, or "off". NULL: $AKG_CACHE_DIR, else
-     * akg in $XDG_CACHE_HOME or in ~/.cache; none where AKG_CACHE is "off" (docs/cache.md). */
+    /* The directory where generated code is kept for other processes, or "off". NULL or "": $AKG_CACHE_DIR,
+     * else akg in $XDG_CACHE_HOME or in ~/.cache; none where AKG_CACHE is "off" (docs/cache.md). */
     const char *cache;
     /* Code of a C compiler (those of AKG_CC, or what the library was configured with) takes the place of the
      * first only when it gave the same results on a copy of the inputs of a call (with `strict` the same
@@ -1193,7 +1195,8 @@ typedef struct akg_gradient_report akg_gradient_report;
  * interpreting its kernel in complex numbers, where all of its operations have a meaning on these and that
  * does not take long, else by central differences. Inputs of floats are converted to float64, unless their
  * annotation asks for another dtype; what is differentiated is the sum of all outputs, weighted by random
- * output gradients. An input that is written in place counts as an output only if it is differentiated by.
+ * output gradients. An input that is written in place counts as an output only if it is differentiated by, or
+ * if there is no other output of floats.
  * The arguments are not changed.
  *
  * AKG_ERROR_PROGRAM, with a message for each input, when a gradient is wrong: *report is there too then, to

@@ -57,8 +57,10 @@ void disk_cache_choose(struct disk_cache *cache, struct arena *arena, const char
     const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 
     *cache = (struct disk_cache){.limit = limit ? read_limit(limit) : usual_limit, .notes = notes};
-    if (wanted ? strcmp(wanted, "off") == 0 : mode && strcmp(mode, "off") == 0)
+    if (wanted && *wanted ? strcmp(wanted, "off") == 0 : mode && strcmp(mode, "off") == 0)
         return;
+    if (wanted && !*wanted)
+        wanted = NULL;
     if (!wanted && named && *named)
         wanted = named;
     cache->asked_for = wanted != NULL;

@@ -170,29 +170,39 @@ static akg_status check_call(struct gradcheck *check, akg_tape *tape, akg_tensor
                     check->diagnostics);
 }
 
-/* What takes part in the sum: outputs of floats, and inputs that are differentiated by and then written. */
-static bool check_counts(const struct gradcheck *check, const akg_tensor *output)
+/* What takes part in the sum: outputs of floats; inputs that are written where they are differentiated by, or
+ * where there is nothing else. */
+static bool check_counts(const struct gradcheck *check, const akg_tensor *output, bool else_none)
 {
     for (size_t i = 0; i < check->input_count; i++)
-        if (check->given[i] == output && !check->inputs[i].wanted)
+        if (check->given[i] == output && !check->inputs[i].wanted && !else_none)
             return false;
     return output && dtype_is_float(output->dtype);
 }
 
-static akg_status check_weigh(struct gradcheck *check)
+static akg_status check_weigh_some(struct gradcheck *check, bool else_none, size_t *count)
 {
     for (size_t i = 0; i < check->output_count; i++) {
         akg_tensor *output = check->outputs[i];
         akg_status status;
-        if (!check_counts(check, output))
+        if (!check_counts(check, output, else_none))
             continue;
         status = akg_tensor_create(output->dtype, output->rank, tensor_shape(output), &check->weights[i]);
         if (status != AKG_OK)
             return status;
         akg_tensor_fill_normal(check->weights[i], check->options->seed + i);
         check->epsilon = fmax(check->epsilon, check_epsilon(output->dtype));
+        ++*count;
     }
     return AKG_OK;
+}
+
+static akg_status check_weigh(struct gradcheck *check)
+{
+    size_t count = 0;
+    akg_status status = check_weigh_some(check, false, &count);
+
+    return status == AKG_OK && !count ? check_weigh_some(check, true, &count) : status;
 }
 
 /* A leaf may not be written in place, so the operator gets leaf + 0. */

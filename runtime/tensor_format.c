@@ -83,7 +83,8 @@ static void format_axis(struct text *text, const akg_tensor *tensor, int axis, c
         return;
     }
     int64_t dim = tensor_shape(tensor)[axis];
-    ptrdiff_t step = tensor_strides(tensor)[axis] * dtype_table[tensor->dtype].size;
+    /* the stride of one element is never gone, and may be any number */
+    ptrdiff_t step = dim > 1 ? tensor_strides(tensor)[axis] * dtype_table[tensor->dtype].size : 0;
     bool abbreviated = tensor->element_count > ABBREVIATE_ABOVE && dim > 2 * EDGE_ITEMS;
     text_char(text, '[');
     for (int64_t i = 0; i < dim && !text->failed; i++) {

@@ -71,14 +71,28 @@ static int number_of(const struct json *report, const struct json *row)
     return number;
 }
 
+/* The file may be anybody's: what could steer a terminal is not printed. Two are kept at a time. */
+static const char *shown(const struct json *row, const char *name)
+{
+    enum { LONGEST = 80 };
+    static char texts[2][LONGEST];
+    static int at;
+    char *text = texts[at = !at];
+    snprintf(text, LONGEST, "%s", json_string(row, name));
+    for (char *byte = text; *byte; byte++)
+        if ((unsigned char)*byte < ' ' || *byte == 0x7f)
+            *byte = '?';
+    return text;
+}
+
 static void print_change(const struct json *before, const struct json *after)
 {
     struct spread a = spread_of(before), b = spread_of(after);
     char from[32], to[32];
     bench_format_seconds(from, sizeof from, a.median * 1e-9);
     bench_format_seconds(to, sizeof to, b.median * 1e-9);
-    printf("  %-24s %-8s %2.0f %11s %11s  %6.3f%s\n", json_string(after, "kernel"),
-           json_string(after, "tier"), json_number(after, "threads", 1), from, to, b.median / a.median,
+    printf("  %-24s %-8s %2.0f %11s %11s  %6.3f%s\n", shown(after, "kernel"), shown(after, "tier"),
+           json_number(after, "threads", 1), from, to, b.median / a.median,
            !statistics_differ(&a, &b) ? ""
            : b.median < a.median      ? "  faster"
                                       : "  slower");
@@ -86,7 +100,7 @@ static void print_change(const struct json *before, const struct json *after)
 
 static void print_only(const struct json *row, const char *path)
 {
-    printf("  %-24s %-8s %2.0f only in %s\n", json_string(row, "kernel"), json_string(row, "tier"),
+    printf("  %-24s %-8s %2.0f only in %s\n", shown(row, "kernel"), shown(row, "tier"),
            json_number(row, "threads", 1), path);
 }
 

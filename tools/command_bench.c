@@ -19,6 +19,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 static const double default_seconds = 1;
@@ -500,6 +501,12 @@ static bool measure(struct benchmark *benchmark, struct problem *problem)
     return true;
 }
 
+static bool is_new_or_regular(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) != 0 || S_ISREG(status.st_mode);
+}
+
 /* One report into the file of that name, as a whole or not at all; "-" is standard output. */
 static bool write_report(const char *path, const struct bench *bench,
                          void (*print)(const struct bench *bench, FILE *stream), struct problem *problem)
@@ -508,21 +515,27 @@ static bool write_report(const char *path, const struct bench *bench,
         print(bench, stdout);
         return report_flush(problem);
     }
-    char *beside = string_format("%s.akgrun-new", path);
-    FILE *file = beside ? fopen(beside, "w") : NULL;
-    if (!beside)
+    char *target = realpath(path, NULL); /* a link stays one */
+    char *beside = string_format("%s.akgrun-new", target ? target : path);
+    if (!beside) {
+        free(target);
         return problem_memory(problem);
+    }
+    bool is_whole = is_new_or_regular(path); /* a device or a pipe takes what it is given */
+    FILE *file = fopen(is_whole ? beside : path, "w");
     bool good = file != NULL;
     if (file) {
         print(bench, file);
         good = !ferror(file);
-        good = fclose(file) == 0 && good && rename(beside, path) == 0;
+        good = fclose(file) == 0 && good && (!is_whole || rename(beside, target ? target : path) == 0);
     }
     if (!good) {
         problem_set(problem, AKG_ERROR_IO, "cannot write '%.200s': %s", path, strerror(errno));
-        remove(beside);
+        if (is_whole)
+            remove(beside);
     }
     free(beside);
+    free(target);
     return good;
 }
 

@@ -66,9 +66,10 @@ static bool write_temporary(const char *directory, const char *name, const akg_t
         free(temporary);
         return problem_memory(problem);
     }
-    if (lstat(file->final, &status) == 0 && S_ISDIR(status.st_mode)) {
+    if (stat(file->final, &status) == 0 && !S_ISREG(status.st_mode)) {
         free(temporary);
-        return problem_set(problem, AKG_ERROR_IO, "cannot write '%.400s': it is a directory", file->final);
+        return problem_set(problem, AKG_ERROR_IO, "cannot write '%.400s': it is %s", file->final,
+                           S_ISDIR(status.st_mode) ? "a directory" : "no regular file");
     }
     akg_status written = akg_npy_write(temporary, tensor, &diagnostics);
     if (written != AKG_OK) {

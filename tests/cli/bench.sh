@@ -45,6 +45,17 @@ else
     fail 'the page is wrong'
 fi
 
+ln -s linked.json link.json
+echo text >linked.json
+expect 0 'JSON through a link' bench square.akg square 'x=randn(10)' --seconds 0.01 --json link.json
+assert 'the link is there' [ -h link.json ]
+assert 'the file has the rows' grep -q '"kernel": "square"' linked.json
+mkfifo pipe
+cat pipe >piped &
+expect 0 'JSON into a pipe' bench square.akg square 'x=randn(10)' --seconds 0.01 --json pipe
+wait
+assert 'the pipe is there' [ -p pipe ]
+assert 'it had the rows' grep -q '"kernel": "square"' piped
 expect 0 'JSON on standard output' bench square.akg shift 'x=randn(10)' by=0.25 --seconds 0.01 --json -
 stdout_has '{"rows": ['
 stdout_has '"kernel": "shift"'

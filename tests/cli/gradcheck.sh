@@ -201,6 +201,26 @@ stdout_has '"kernel": "scale", "gradients": [{"input": "x", "ok": true, '
 assert 'seeds' sh -c '"$0" gradcheck right.akg scale "$@" --json --seed 1 >one; "$0" gradcheck right.akg scale "$@" --json --seed 2 >two; ! cmp -s one two' \
     "$AKGRUN" 'x=[1,2]' 'w=[3]' 'index=[0,0]'
 
+# what is written in place is the output where there is no other one, whatever is differentiated by
+cat >inplace.akg <<'PROGRAM'
+def scale(x, b):
+    for i in range(x.shape[0]):
+        x[i] = x[i] * b[i]
+    return x
+
+
+@bprop(scale)
+def scale_bprop(x, b, out, dout):
+    dx = output_tensor(x.shape, x.dtype)
+    db = output_tensor(b.shape, b.dtype)
+    for i in range(x.shape[0]):
+        dx[i] = dout[i] * b[i]
+        db[i] = 1000.0 * dout[i]
+    return dx, db
+PROGRAM
+expect 1 'the gradient of an input beside one in place' gradcheck inplace.akg scale 'x=[1,2,3]' 'b=[2,2,2]' --wrt b
+stdout_has 'db WRONG'
+
 refuse() {
     wanted=$1 message=$2
     shift 2

@@ -45,6 +45,12 @@ stderr_has 'it is a directory'
 stdout_empty
 assert 'nothing was written' [ "$(ls -A blocked)" = x.npy ]
 
+mkdir pipes
+mkfifo pipes/y.npy
+expect 2 'a pipe in place of a file' kernels.akg both 'x=[1]' --out pipes
+stderr_has 'it is no regular file'
+assert 'the pipe is there' [ -p pipes/y.npy ]
+
 if [ -w /dev/full ]; then
     ran='square.akg --out full >/dev/full' status=0
     "$AKGRUN" square.akg 'x=[1]' --out made/full >/dev/full 2>stderr || status=$?
