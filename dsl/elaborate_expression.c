@@ -381,7 +381,7 @@ static struct value elaborate_tuple(struct elaborator *e, const struct ast_expr 
     return tuple;
 }
 
-struct value elaborate_expr(struct elaborator *e, const struct ast_expr *expr)
+static struct value elaborate_any(struct elaborator *e, const struct ast_expr *expr)
 {
     struct value value;
 
@@ -441,4 +441,28 @@ struct value elaborate_expr(struct elaborator *e, const struct ast_expr *expr)
         return value_error();
     }
     return value_error();
+}
+
+bool elaborate_may_nest(struct elaborator *e, int levels, struct span span)
+{
+    if (e->nesting + levels <= ELABORATE_MAX_NESTING)
+        return true;
+    if (e->is_too_deep) /* which is said once */
+        return false;
+    e->is_too_deep = true;
+    diagnostic_note(elaborate_error(e, MSG_NESTING, span, elaborate_number(e, ELABORATE_MAX_NESTING)),
+                    "note: what is called is part of the expression and the blocks that it is called in");
+    return false;
+}
+
+struct value elaborate_expr(struct elaborator *e, const struct ast_expr *expr)
+{
+    struct value value = value_error();
+
+    if (elaborate_may_nest(e, 1, expr->span)) {
+        e->nesting++;
+        value = elaborate_any(e, expr);
+        e->nesting--;
+    }
+    return value;
 }

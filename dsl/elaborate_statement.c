@@ -670,7 +670,7 @@ static void elaborate_with(struct elaborator *e, const struct ast_stmt *stmt)
     elaborate_block(e, stmt->body);
 }
 
-void elaborate_block(struct elaborator *e, const struct ast_stmt *first)
+static void elaborate_statements(struct elaborator *e, const struct ast_stmt *first)
 {
     for (const struct ast_stmt *stmt = first; stmt; stmt = stmt->next) {
         if (e->result->retry || e->frame->done)
@@ -715,4 +715,15 @@ void elaborate_block(struct elaborator *e, const struct ast_stmt *first)
             break;
         }
     }
+}
+
+void elaborate_block(struct elaborator *e, const struct ast_stmt *first)
+{
+    enum { LEVELS = 2 };
+
+    if (!first || !elaborate_may_nest(e, LEVELS, first->span))
+        return;
+    e->nesting += LEVELS;
+    elaborate_statements(e, first);
+    e->nesting -= LEVELS;
 }

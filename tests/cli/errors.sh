@@ -50,6 +50,16 @@ rm long.akg
 copy ' + 1' | awk 'NR == 4 { for (i = 0; i < 300; i++) s = s "("; sub(/x\[i\]/, s "x[i]") } { print }' >deep.akg
 expect 1 'brackets that are nested too deeply' check deep.akg
 told deep.akg:4:216 AKG0112
+# calls, each of which is deep for itself
+awk 'BEGIN {
+    for (i = 0; i < 490; i++) sum = sum " + v"
+    print "def f0(v):\n    return v + 1.0"
+    for (k = 1; k < 60; k++) print "def f" k "(v):\n    return f" k - 1 "(v)" sum
+    print "def f(x):\n    y = output_tensor(x.shape, x.dtype)\n    for i in range(x.shape[0]):"
+    print "        y[i] = f59(x[i])\n    return y" }' >calls.akg
+expect 1 'calls that are nested too deeply together' check calls.akg
+stderr_has 'nested too deeply (more than 2000 levels) [AKG0112]'
+assert 'it is told once' test "$(grep -c AKG0112 stderr)" = 1
 {
     echo 'def f0(v): return v'
     for i in 1 2 3 4 5 6 7; do
