@@ -14,8 +14,8 @@
  * loops of the call likewise, and of nests, where their columns are as few as those of loops, or as their
  * rows where there are windows in them (Zen 4: two channels of a convolution in space 202 us, 18 by vectors).
  * Of loops whose code may end early there may be more: often they end at once, and C does the rest. Rows for
- * which C calls, each for itself: a product with a transposed sparse matrix, 2 elements in each row, 19 us and,
- * by branches, 5.3; 9 10 and 4.7, 20 6.8 and 5.3, 40 3.7 and 5.7 (Ice Lake, 5,000 elements). */
+ * which C calls, each for itself: a product with a transposed sparse matrix, 2 elements in each row, 19 us
+ * and, by branches, 5.3; 9 10 and 4.7, 20 6.8 and 5.3, 40 3.7 and 5.7 (Ice Lake, 5,000 elements). */
 enum {
     FEW_GATHERED = 48,
     FEW_CALLED = 24,
@@ -157,7 +157,8 @@ struct vector_loop *flow_plan_ragged(struct vector_plan *plan, const struct ir_k
     const struct vector_nest *nest = number < 0 ? NULL : plan->loops.items[number]->nest;
     int row = inner && number < 0 ? vector_plan_find(plan, inner) : -1;
     bool has_lanes = nest && !vector_is_rows(nest); /* of this loop: however short rows are, these are not */
-    if (!inner || (number < 0 && row < 0) || has_lanes || !pass_is_of_call(stmt->low) || !pass_is_of_call(stmt->high))
+    if (!inner || (number < 0 && row < 0) || has_lanes || !pass_is_of_call(stmt->low) ||
+        !pass_is_of_call(stmt->high))
         return NULL;
     struct ir_kernel copy = with_arena(kernel, &plan->arena);
     struct ir_expr *last = ir_operation(&copy, OP_SUB, stmt->high, ir_integer(&copy, AKG_INT64, 1), NULL);

@@ -8,8 +8,8 @@
 #include "flow.h"
 #include "vector_plan.h"
 
-/* Of a loop around one whose bounds come out of tensors, one of the two in the plan: rows of a few elements each, how many
- * the data says, take less one by one than by vectors. NULL: it is none. */
+/* Of a loop around one whose bounds come out of tensors, one of the two in the plan: rows of a few elements
+ * each, how many the data says, take less one by one than by vectors. NULL: it is none. */
 struct vector_loop *flow_plan_ragged(struct vector_plan *plan, const struct ir_kernel *kernel,
                                      const struct ir_stmt *stmt, const struct vector_options *options);
 /* Of a loop that is not of the plan, around such: where all of these have few iterations, which the call

@@ -8,12 +8,13 @@
  * from which nothing jumps. One of them accumulates into elements that stay the same in the loop around it;
  * what they load lies in rows of components (`p[i, k]`), or each component's in a row (`p[k, i]`). Vectors
  * along the components would be all but empty; along the loop around them whole groups are loaded
- * (vector_x86_groups.c). (Zen 4: the sums of 1,000 points 0.82 us, and so 0.14.) Likewise loops over
- * components around a sum, `for k in 0..3 { s = 0; for i { s += p[i, k] } }`: then all sums are one loop.
+ * (vector_x86_groups.c). (Zen 4: the sums of 1,000 points 0.82 us, and so 0.14.) Where nothing is loaded for
+ * a component, as of powers that are summed up, there may be eight. Likewise loops over components around a
+ * sum, `for k in 0..3 { s = 0; for i { s += p[i, k] } }`: then all sums are one loop.
  */
 #include "pass.h"
 
-enum { COMPONENTS = 4, STATEMENTS = 64 /* with all that is written out */, DEEPEST = 200 };
+enum { COMPONENTS = 4, MANY = 8, STATEMENTS = 64 /* with all that is written out */, DEEPEST = 200 };
 
 struct search {
     const struct ir_symbol *around, *component;
@@ -77,23 +78,28 @@ static bool look_at(struct ir_stmt *stmt, void *context)
     return ir_stmt_expressions(stmt, look_at_load, search);
 }
 
-static bool is_few(const struct ir_stmt *loop)
+static bool is_of(const struct ir_stmt *loop, int most)
 {
     return loop->step == 1 && !loop->hint && loop->low->kind == IR_INTEGER &&
            loop->high->kind == IR_INTEGER && loop->low->integer == 0 && loop->high->integer > 1 &&
-           loop->high->integer <= COMPONENTS;
+           loop->high->integer <= most;
+}
+
+static bool is_few(const struct ir_stmt *loop)
+{
+    return is_of(loop, COMPONENTS);
 }
 
 /* Whether all loops in the block are of a few iterations, and one accumulates as above; *accumulates. */
 static bool has_components(const struct ir_stmt *around, struct ir_stmt *block, bool *accumulates)
 {
     for (struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
-        if (stmt->kind == IR_WHILE || (stmt->kind == IR_FOR && !is_few(stmt)))
+        if (stmt->kind == IR_WHILE || (stmt->kind == IR_FOR && !is_of(stmt, MANY)))
             return false;
         if (stmt->kind == IR_FOR) {
             struct search search = {.around = around->symbol, .component = stmt->symbol};
             ir_block_walk(stmt->body, look_at, &search);
-            if (search.lies_apart)
+            if (search.lies_apart || (search.has_rows && !is_few(stmt)))
                 return false;
             *accumulates |= search.accumulates;
         }

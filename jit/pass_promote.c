@@ -13,7 +13,7 @@
 enum {
     STORED = 16,
     AROUND = 32,
-    ELEMENTS = 8,    /* of one tensor, of one loop; more are left alone */
+    ELEMENTS = 24,   /* of one tensor, of one loop; more are left alone */
     ACCESSES = 128,  /* of one loop to one tensor, when they are not all to one element */
     FACTOR = 1 << 12 /* of a variable in an index: then no sum that a loop can reach leaves 64 bits */
 };

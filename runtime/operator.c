@@ -126,8 +126,8 @@ static bool operator_takes(const akg_argument *arguments, size_t count, const ak
 
 /* What is given to be written is no leaf; of arguments the call says more. */
 static akg_status operator_check_given(const akg_operator *callee, const struct operator_place *place,
-                                       const akg_argument *arguments, size_t count, akg_tensor *const *outputs,
-                                       akg_diagnostics **diagnostics)
+                                       const akg_argument *arguments, size_t count,
+                                       akg_tensor *const *outputs, akg_diagnostics **diagnostics)
 {
     size_t output_count = gradient_output_count(callee, arguments, count);
     akg_status status = AKG_OK;

@@ -337,11 +337,11 @@ static const struct {
     {0, "for i = 0 to M step 1 { if (i == 2) { z[i, 0] = 1 } else if ((6 //? c[i]) == 3) { z[i, 0] = 2 } "
         "else if "
         "(i == 0) { z[i, 0] = 3 } else { z[i, 0] = 4 } }"},
-    /* loops: steps, ends, break, continue, empty ones, and a bound that changes inside */
+    /* loops: steps, ends, break, continue, empty ones, and one of which what it was made of changes */
     {0, "for i = (M - 1) to -1 step -1 { if (i == 3) { continue }\n if (i == 0) { break }\n z[i, 0] = i }"},
     {0, "for i = 0 to M step 2 { z[i, 0] = i }\n for i_1 = (M - 1) to -1 step -3 { z[i_1, 1] = i_1 }"},
     {0, "for i = 4 to 2 step 1 { z[i, 0] = 1 }\n for i_1 = 2 to 2 step -1 { z[i_1, 0] = 1 }"},
-    {0, "var n: int64 = 3\nfor i = 0 to n step 1 { n = (n - 1)\n z[i, 0] = n }"},
+    {0, "var n: int64 = 3\nlet end: int64 = n\nfor i = 0 to end step 1 { n = (n - 1)\n z[i, 0] = n }"},
     {0, "var n: int64 = 0\nfor i = 9223372036854775800 to 9223372036854775807 step 3 { z[n, 0] = i\nn = (n + "
         "1) }"},
     {0, "var n: int64 = 0\nlet h: int64 = (c[0] + 9223372036854775807)\n"

@@ -187,8 +187,8 @@ static void test_refusals(void)
     akg_tensor_release(leaf);
 }
 
-/* What is given to be written, by an operator in C and by one of the standard library: no leaf, and what it was
- * made of before is forgotten. */
+/* What is given to be written, by an operator in C and by one of the standard library: no leaf, and what it
+ * was made of before is forgotten. */
 static void test_given(const char *name)
 {
     akg_tensor *x = vector(3, 1, 1, true), *constant = vector(3, 1, 1, false), *y = NULL, *z = NULL, *given;

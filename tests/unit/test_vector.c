@@ -750,7 +750,7 @@ int main(int argc, char **argv)
                x86_target_name((enum x86_target)target), counts.loops, loops, counts.serial, counts.bands,
                counts.gathering, counts.waiting);
         CHECK(counts.gathering * 40 >= loops && counts.loops * 2 >= loops && counts.bands * 16 >= loops);
-        CHECK(counts.serial * 12 >= loops && counts.waiting * 100 >= loops);
+        CHECK(counts.serial * 18 >= loops && counts.waiting * 100 >= loops);
     }
     return check_done();
 }
