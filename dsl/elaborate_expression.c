@@ -74,6 +74,22 @@ static struct value elaborate_name(struct elaborator *e, const struct ast_expr *
 
 /* ---- comparisons -------------------------------------------------------------------------- */
 
+/* An element that is compared with None: true after a message. */
+static bool elaborate_refuse_missing(struct elaborator *e, const struct value *value, const struct value *none,
+                                     const struct ast_expr *place, const char *comparison, struct span span)
+{
+    struct diagnostic_entry *message;
+
+    if (place->kind != AST_SUBSCRIPT || none->kind != VALUE_NONE || value->kind != VALUE_SCALAR ||
+        value->expr->kind != IR_LOAD)
+        return false;
+    message = elaborate_error(e, MSG_OPERAND_KIND, span, "an element", comparison);
+    diagnostic_note(message, "note: every element is a number; only a parameter can be None");
+    diagnostic_note(message, "help: where nan stands for what is missing: isnan(%s)",
+                    elaborate_source(e, place));
+    return true;
+}
+
 static struct value elaborate_is(struct elaborator *e, enum ast_comparison comparison, struct value a,
                                  struct value b, const struct ast_expr *left, struct span span)
 {
@@ -81,14 +97,8 @@ static struct value elaborate_is(struct elaborator *e, enum ast_comparison compa
 
     if (a.kind == VALUE_ERROR || b.kind == VALUE_ERROR)
         return value_error();
-    if (left->kind == AST_SUBSCRIPT && b.kind == VALUE_NONE && a.kind == VALUE_SCALAR &&
-        a.expr->kind == IR_LOAD) {
-        struct diagnostic_entry *message = elaborate_error(e, MSG_OPERAND_KIND, span, "an element", "is");
-        diagnostic_note(message, "note: every element is a number; only a parameter can be None");
-        diagnostic_note(message, "help: where nan stands for what is missing: isnan(%s)",
-                        elaborate_source(e, left));
+    if (elaborate_refuse_missing(e, &a, &b, left, "is", span))
         return value_error();
-    }
     if (a.kind != VALUE_NONE && b.kind != VALUE_NONE) {
         struct diagnostic_entry *message =
             elaborate_error(e, MSG_OPERAND_KIND, span, value_text(e, &b), "is");
@@ -140,6 +150,10 @@ static struct value elaborate_compare_pair(struct elaborator *e, enum ast_compar
 
     if (comparison == AST_IS || comparison == AST_IS_NOT)
         return elaborate_is(e, comparison, a, b, left, span);
+    if ((comparison == AST_EQ || comparison == AST_NE) &&
+        (elaborate_refuse_missing(e, &a, &b, left, comparison == AST_EQ ? "==" : "!=", span) ||
+         elaborate_refuse_missing(e, &b, &a, right, comparison == AST_EQ ? "==" : "!=", span)))
+        return value_error();
     if ((comparison == AST_EQ || comparison == AST_NE) &&
         elaborate_static_equal(e, &operands[0], &operands[1], &equal))
         return value_bool(e, equal == (comparison == AST_EQ));

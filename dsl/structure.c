@@ -38,6 +38,22 @@ static bool structure_ends_in_return(const struct ast_stmt *first)
            structure_ends_in_return(last->otherwise);
 }
 
+/* The statement behind which the function may end without having returned; NULL: it does not. */
+static const struct ast_stmt *structure_open_end(const struct ast_stmt *first)
+{
+    const struct ast_stmt *last = first;
+    while (last->next)
+        last = last->next;
+    if (last->kind == AST_RETURN || (last->kind == AST_ASSERT && last->value->kind == AST_FALSE))
+        return NULL;
+    if (last->kind == AST_WITH && last->body)
+        return structure_open_end(last->body);
+    if (last->kind != AST_IF || !last->body || !last->otherwise)
+        return last;
+    const struct ast_stmt *open = structure_open_end(last->body);
+    return open ? open : structure_open_end(last->otherwise);
+}
+
 /* The last `if` of a chain of elifs without an else, all of whose bodies return; or NULL. */
 static struct ast_stmt *structure_open_chain(struct ast_stmt *branch)
 {
@@ -447,6 +463,12 @@ static void structure_function(struct structure *s, struct ast_function *functio
         return;
     if (!function->result_at || !function->result || function->result->kind == AST_NONE) {
         structure_refuse_no_return(s->arena, s->diagnostics, function);
+        function->broken = true;
+        return;
+    }
+    const struct ast_stmt *open = function->unresolved ? NULL : structure_open_end(function->body);
+    if (open) {
+        structure_refuse_open_end(s->diagnostics, function, open);
         function->broken = true;
         return;
     }

@@ -24,8 +24,10 @@ bool structure_is_element(const struct ast_function *function, const struct ast_
  * variable, or what is computed of such, here or by a helper. `left`: how many expressions may be looked at.
  */
 bool structure_is_scalar(const struct ast_function *function, const struct ast_expr *expr, int *left);
-/* A function that returns nothing: structure_refuse.c. */
+/* structure_refuse.c: a function that returns nothing; and one that does so behind this statement. */
 void structure_refuse_no_return(struct arena *arena, akg_diagnostics *diagnostics,
                                 const struct ast_function *function);
+void structure_refuse_open_end(akg_diagnostics *diagnostics, const struct ast_function *function,
+                               const struct ast_stmt *last);
 
 #endif

@@ -89,3 +89,18 @@ void structure_refuse_no_return(struct arena *arena, akg_diagnostics *diagnostic
         diagnostic_note(
             message, "help: make a tensor, y = output_tensor(shape, dtype), write it, and end with return y");
 }
+
+void structure_refuse_open_end(akg_diagnostics *diagnostics, const struct ast_function *function,
+                               const struct ast_stmt *last)
+{
+    struct diagnostic_entry *message =
+        diagnostic_add(diagnostics, MSG_NO_RETURN, function->span, function->name);
+
+    if (last->kind == AST_IF) {
+        diagnostic_note(message, "note: it does where the condition on line %d does not hold", last->span.line);
+        diagnostic_note(message, "help: return there too: behind the if, or in an else");
+    } else {
+        diagnostic_note(message, "note: it does where line %d is the last one", last->span.line);
+        diagnostic_note(message, "help: return behind that");
+    }
+}
