@@ -75,8 +75,9 @@ static struct value elaborate_name(struct elaborator *e, const struct ast_expr *
 /* ---- comparisons -------------------------------------------------------------------------- */
 
 /* An element that is compared with None: true after a message. */
-static bool elaborate_refuse_missing(struct elaborator *e, const struct value *value, const struct value *none,
-                                     const struct ast_expr *place, const char *comparison, struct span span)
+static bool elaborate_refuse_missing(struct elaborator *e, const struct value *value,
+                                     const struct value *none, const struct ast_expr *place,
+                                     const char *comparison, struct span span)
 {
     struct diagnostic_entry *message;
 

@@ -719,8 +719,11 @@ static void names_parameters(struct names *names, struct ast_function *function)
         if (function->parameters[i].annotation)
             names_annotation_dims(names, function->parameters[i].annotation);
     for (int i = 0; i < function->parameter_count; i++)
-        if (function->parameters[i].annotation)
+        if (function->parameters[i].annotation) {
             names_annotation(names, function->parameters[i].annotation);
+            function->broken |=
+                names_refuse_default(names->arena, names->diagnostics, &function->parameters[i]);
+        }
 }
 
 static void names_function(struct names *outer, struct ast_function *function)

@@ -67,6 +67,9 @@ void names_refuse_module(akg_diagnostics *diagnostics, const struct ast_expr *me
 /* A name whose last meaning ended with its block. */
 void names_refuse_ended(akg_diagnostics *diagnostics, const struct ast_expr *expr,
                         const struct ast_binding *ended);
+/* A default that is not of the kind, or out of the range, that the parameter's annotation says: true. */
+bool names_refuse_default(struct arena *arena, akg_diagnostics *diagnostics,
+                          const struct ast_parameter *parameter);
 void names_refuse_format(akg_diagnostics *diagnostics, const struct ast_expr *string);
 /* Refuses COUNT += 1 where COUNT is a constant of the file. */
 void names_refuse_update(akg_diagnostics *diagnostics, struct span span, const struct ast_binding *constant);

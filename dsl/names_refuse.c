@@ -1,13 +1,15 @@
 /*
  * names_refuse.c: what stands where a name of the language should, and cannot: members of
  * Python modules, annotations of other libraries, constants that Python would compute, names
- * whose block is over.
+ * whose block is over, defaults of another kind than their annotations.
  */
 #include "names_private.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "builtins.h"
+#include "elaborate.h"
 #include "foreign.h"
 #include "standard.h"
 
@@ -202,5 +204,78 @@ bool names_is_constant(const struct ast_expr *expr)
     for (int i = 0; i < expr->count; i++)
         if (!names_is_constant(expr->items[i]))
             return false;
+    return true;
+}
+
+/* ---- defaults -------------------------------------------------------------------------------------- */
+
+static const char *kind_text(enum dsl_argument_kind kind)
+{
+    static const char *const texts[] = {
+        [DSL_NONE] = "None",          [DSL_INT] = "an integer",  [DSL_FLOAT] = "a number with a fraction",
+        [DSL_BOOL] = "a truth value", [DSL_STRING] = "a string", [DSL_INTS] = "a tuple"};
+    return texts[kind];
+}
+
+/* Whether a number that is written as such is none of the dtype's. */
+static bool is_out_of_range(akg_dtype dtype, const struct dsl_argument *constant)
+{
+    if (dtype_is_integer(dtype) && constant->kind == DSL_INT)
+        return dtype_wrap(dtype, constant->integer) != constant->integer ||
+               (dtype == AKG_UINT64 && constant->integer < 0);
+    if (!dtype_is_float(dtype) || constant->kind != DSL_FLOAT || !isfinite(constant->real))
+        return false;
+    return isinf(
+        dtype_to_double(dtype, dtype_cast(dtype, AKG_FLOAT64, (union dtype_value){.d = constant->real})));
+}
+
+/* What an annotation by one word takes; NULL: the default may be any. */
+static const char *kind_wanted(int builtin, enum dsl_argument_kind given)
+{
+    bool is_number = given == DSL_INT || given == DSL_BOOL;
+
+    if (builtin == BUILTIN_STR)
+        return given == DSL_STRING ? NULL : "a string";
+    if (builtin == BUILTIN_TUPLE)
+        return given == DSL_INTS ? NULL : "a tuple of ints";
+    if (builtin == BUILTIN_INT)
+        return is_number ? NULL : "an integer";
+    if (builtin == BUILTIN_FLOAT)
+        return is_number || given == DSL_FLOAT ? NULL : "a number";
+    if (!builtin_is_dtype(builtin) || given == DSL_NONE) /* an optional tensor */
+        return NULL;
+    akg_dtype dtype = (akg_dtype)(builtin - BUILTIN_DTYPE);
+    if (dtype_is_float(dtype) || dtype == AKG_BOOL)
+        return is_number || (given == DSL_FLOAT && dtype != AKG_BOOL) ? NULL
+               : dtype == AKG_BOOL                                    ? "a truth value"
+                                                                      : "a number";
+    return is_number ? NULL : "an integer";
+}
+
+bool names_refuse_default(struct arena *arena, akg_diagnostics *diagnostics,
+                          const struct ast_parameter *parameter)
+{
+    const struct ast_expr *annotation = parameter->annotation;
+    int builtin = annotation->kind == AST_NAME ? annotation->builtin : BUILTIN_NONE;
+    struct dsl_argument constant;
+
+    if (!parameter->initial || builtin == BUILTIN_NONE ||
+        !elaborate_constant(arena, parameter->initial, &constant))
+        return false;
+    const char *wanted = kind_wanted(builtin, constant.kind);
+    if (wanted) {
+        diagnostic_note(diagnostic_add(diagnostics, MSG_CALL_KIND, parameter->initial->span, parameter->name,
+                                       wanted, kind_text(constant.kind)),
+                        "note: it is annotated %s", annotation->text);
+        return true;
+    }
+    if (!builtin_is_dtype(builtin) || !is_out_of_range((akg_dtype)(builtin - BUILTIN_DTYPE), &constant))
+        return false;
+    diagnostic_note(diagnostic_add(diagnostics, MSG_NUMBER_RANGE, parameter->initial->span,
+                                   constant.kind == DSL_INT
+                                       ? arena_format(arena, "%lld", (long long)constant.integer)
+                                       : arena_format(arena, "%g", constant.real),
+                                   annotation->text),
+                    "note: it is the default of '%s'", parameter->name);
     return true;
 }

@@ -97,7 +97,8 @@ void structure_refuse_open_end(akg_diagnostics *diagnostics, const struct ast_fu
         diagnostic_add(diagnostics, MSG_NO_RETURN, function->span, function->name);
 
     if (last->kind == AST_IF) {
-        diagnostic_note(message, "note: it does where the condition on line %d does not hold", last->span.line);
+        diagnostic_note(message, "note: it does where the condition on line %d does not hold",
+                        last->span.line);
         diagnostic_note(message, "help: return there too: behind the if, or in an else");
     } else {
         diagnostic_note(message, "note: it does where line %d is the last one", last->span.line);
