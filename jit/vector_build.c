@@ -635,7 +635,7 @@ static struct vector_loop *build(struct arena *arena, const struct ir_stmt *stmt
                                  const struct vector_packs *packs, const struct dependence_loop *verdict,
                                  const struct dependences *dependences, const struct vector_options *options)
 {
-    struct vector_memo memo = {.stmt = NULL};
+    struct vector_memo memo = {.answered = 0};
     struct vector_builder builder = {.arena = arena,
                                      .stmt = stmt,
                                      .options = options,

@@ -22,10 +22,15 @@ struct vector_table {
 
 /* Answers that are asked for again and again of bodies that are long; all zero at first. Asked for by one
  * builder (vector_memo.c). */
+enum { VECTOR_ANSWERS = 8 };
+
 struct vector_memo {
-    const struct ir_stmt *stmt; /* whether it stores into the buffer: the last answer */
-    const struct ir_buffer *buffer;
-    bool stores;
+    struct {
+        const struct ir_stmt *stmt;
+        const struct ir_buffer *buffer;
+        bool stores;           /* whether the one stores into the other */
+    } answers[VECTOR_ANSWERS]; /* the last ones */
+    int answered;
     int *heads;                     /* 1 + the newest value of each chain; NULL: there are none yet */
     LIST(int) next;                 /* 1 + the one before each value in its chain */
     int first, chained;             /* values from here to there are in chains */

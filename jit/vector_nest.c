@@ -597,7 +597,7 @@ static struct vector_loop *build_nest(struct arena *arena, struct vector_nest *n
                                       const struct vector_options *options, bool *wants_depth)
 {
     const struct ir_stmt *stmt = nest->loops[nest->first];
-    struct vector_memo memo = {.stmt = NULL};
+    struct vector_memo memo = {.answered = 0};
     struct vector_builder builder = {.arena = arena,
                                      .stmt = stmt,
                                      .options = options,

@@ -97,7 +97,7 @@ bool vector_goes_down_columns(const struct vector_loop *loop)
 struct vector_loop *vector_serial_build(struct arena *arena, const struct ir_stmt *stmt,
                                         const struct vector_options *options)
 {
-    struct vector_memo memo = {.stmt = NULL};
+    struct vector_memo memo = {.answered = 0};
     struct vector_builder builder = {
         .arena = arena, .stmt = stmt, .options = options, .mask = -1, .is_serial = true, .memo = &memo};
     if (vector_count_statements(stmt->body, VECTOR_STATEMENTS) > VECTOR_STATEMENTS || vector_is_short(stmt) ||

@@ -145,12 +145,14 @@ bool vector_stores_into(const struct vector_builder *builder, const struct ir_bu
     struct vector_memo *memo = builder->memo;
     if (!memo)
         return ir_block_stores_to(builder->stmt->body, buffer);
-    if (memo->stmt != builder->stmt || memo->buffer != buffer) {
-        memo->stmt = builder->stmt;
-        memo->buffer = buffer;
-        memo->stores = ir_block_stores_to(builder->stmt->body, buffer);
-    }
-    return memo->stores;
+    for (int k = 0; k < VECTOR_ANSWERS; k++)
+        if (memo->answers[k].stmt == builder->stmt && memo->answers[k].buffer == buffer)
+            return memo->answers[k].stores;
+    int at = memo->answered++ % VECTOR_ANSWERS;
+    memo->answers[at].stmt = builder->stmt;
+    memo->answers[at].buffer = buffer;
+    memo->answers[at].stores = ir_block_stores_to(builder->stmt->body, buffer);
+    return memo->answers[at].stores;
 }
 
 /* ---- accesses that go along together ------------------------------------------------------------ */
@@ -430,6 +432,8 @@ static int epoch_of(const struct vector_builder *builder, const struct ir_buffer
 {
     const struct vector_loop *loop = builder->loop;
     int count = 0;
+    if (!builder->nest && !vector_stores_into(builder, buffer))
+        return 0;
     for (int k = 0; k < loop->values.count; k++) {
         const struct vector_value *value = &loop->values.items[k];
         count += (value->kind == VECTOR_STORE || value->kind == VECTOR_SCATTER) &&
@@ -482,7 +486,9 @@ int vector_load(struct vector_builder *builder, const struct ir_expr *load)
     if (builder->refused)
         return 0;
     /* what is loaded anyway need not be loaded again under a condition */
-    for (int k = builder->first; k < builder->loop->values.count; k++) {
+    enum { LATEST = 4096 };
+    int count = builder->loop->values.count;
+    for (int k = count - builder->first > LATEST ? count - LATEST : builder->first; k < count; k++) {
         const struct vector_value *other = &builder->loop->values.items[k];
         if (other->kind == VECTOR_LOAD && other->stream == value.stream && other->offset == value.offset &&
             other->epoch == value.epoch && other->mask < 0)

@@ -184,6 +184,7 @@ struct machine {
     int end;         /* in rows: the label behind the last one */
     int ahead;       /* elements from the index to the vector that the section is of */
     struct machine_file vector_file, mask_file;
+    struct machine_uses *uses;             /* vector_x86_allocate.c */
     LIST(struct machine_change *) changes; /* scatters that wait for others */
     struct machine_shared *shared;         /* NULL: there is nothing of that kind */
     int *before; /* by accumulator that is scanned: what it was before each lane of the vector */

@@ -283,23 +283,62 @@ static inline void leave(struct machine *machine, struct machine_register *entry
     entry->at = -1;
 }
 
-/* Where the value is next used, from a position on. */
+/* Where each register is used in the section: made when one has to go first. */
+struct machine_uses {
+    int *at;        /* by register: where in `positions` what has not been passed by begins */
+    int *end;       /* and ends */
+    int *positions; /* of items, register by register, rising */
+};
+
+/* Adds one to the count of each register that the item names or, where there are `positions`, the item's. */
+static void note_uses(const struct machine_item *item, int *counts, int *positions, int position)
+{
+    if (item->kind != MACHINE_INSTRUCTION) {
+        for (int argument = 0; argument < item->count; argument++) {
+            int *count = &counts[item->arguments[argument] - MACHINE_VIRTUAL];
+            if (positions)
+                positions[*count] = position;
+            ++*count;
+        }
+        return;
+    }
+    for (unsigned left = operands_of(&item->instruction); left; left &= left - 1) {
+        int *count = &counts[number_at(&item->instruction, __builtin_ctz(left)) - MACHINE_VIRTUAL];
+        if (positions)
+            positions[*count] = position;
+        ++*count;
+    }
+}
+
+static struct machine_uses *find_uses(struct machine *machine, const machine_section *section)
+{
+    struct machine_uses *uses = arena_new(machine->arena, struct machine_uses);
+    int registers = machine->registers.count, total = 0;
+    uses->at = arena_array(machine->arena, int, registers + 1);
+    uses->end = arena_array(machine->arena, int, registers + 1);
+    for (int k = 0; k < section->count; k++)
+        note_uses(&section->items[k], uses->end, NULL, k);
+    for (int k = 0; k < registers; k++) {
+        uses->at[k] = total;
+        total += uses->end[k];
+        uses->end[k] = uses->at[k];
+    }
+    uses->positions = arena_array(machine->arena, int, total + 1);
+    for (int k = 0; k < section->count; k++)
+        note_uses(&section->items[k], uses->end, uses->positions, k);
+    return uses;
+}
+
+/* Where the value is next used, from a position on, which never falls from one question to the next. */
 static int next_use(struct machine *machine, const machine_section *section, int number, int from)
 {
-    int last = register_of(machine, number)->last;
-    for (int k = from; k <= last && k < section->count; k++) {
-        const struct machine_item *item = &section->items[k];
-        if (item->kind == MACHINE_INSTRUCTION) {
-            for (unsigned left = operands_of(&item->instruction); left; left &= left - 1)
-                if (number_at(&item->instruction, __builtin_ctz(left)) == number)
-                    return k;
-        } else {
-            for (int argument = 0; argument < item->count; argument++)
-                if (item->arguments[argument] == number)
-                    return k;
-        }
-    }
-    return section->count + 1;
+    if (!machine->uses)
+        machine->uses = find_uses(machine, section);
+    struct machine_uses *uses = machine->uses;
+    int *at = &uses->at[number - MACHINE_VIRTUAL], end = uses->end[number - MACHINE_VIRTUAL];
+    while (*at < end && uses->positions[*at] < from)
+        ++*at;
+    return *at < end ? uses->positions[*at] : section->count + 1;
 }
 
 static bool is_locked(const int *locked, int count, int number)
@@ -587,6 +626,7 @@ void machine_allocate(struct machine *machine, machine_section *section)
     machine_fold(machine, section);
     machine_gate(machine, section);
     find_last_uses(machine, section);
+    machine->uses = NULL; /* those of the section before */
     begin(machine);
     for (int k = 0; k < section->count && !machine->refused; k++) {
         switch (section->items[k].kind) {

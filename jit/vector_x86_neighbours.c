@@ -115,16 +115,20 @@ struct group {
     const struct vector_value *last;
 };
 
+/* Looked for among the values around it: those far off need not be asked in each of a very long loop. */
 static struct group group_of(const struct machine *machine, const struct vector_value *value)
 {
+    enum { AROUND = 256 };
     const struct vector_loop *loop = machine->loop;
     struct group group = {.low = 0};
-    int elements;
-    for (int k = 0; k < loop->values.count; k++)
+    int at = (int)(value - loop->values.items), elements;
+    int from = at > AROUND ? at - AROUND : 0,
+        to = loop->values.count - at > AROUND ? at + AROUND : loop->values.count;
+    for (int k = from; k < to; k++)
         if (are_near(loop, value, value_of(loop, k), &elements) && elements < group.low)
             group.low = elements;
     group.low += -group.low / MOST * MOST;
-    for (int k = 0; k < loop->values.count; k++) {
+    for (int k = from; k < to; k++) {
         const struct vector_value *other = value_of(loop, k);
         if (!are_near(loop, value, other, &elements) || elements < group.low || elements >= group.low + MOST)
             continue;
@@ -145,8 +149,9 @@ static bool is_tested_between(const struct vector_value *first, const struct vec
 static const struct machine_neighbours *find_neighbours(const struct machine *machine,
                                                         const struct vector_value *value, int *place)
 {
-    int elements;
-    for (int k = 0; k < machine->neighbours.count; k++) {
+    enum { LATEST = 64 };
+    int elements, count = machine->neighbours.count;
+    for (int k = count - 1; k >= 0 && k >= count - LATEST; k--) {
         const struct machine_neighbours *row = &machine->neighbours.items[k];
         if (row->section != machine->section || !are_near(machine->loop, row->value, value, &elements) ||
             elements < row->low || elements >= row->low + MOST || !row->vectors[elements - row->low])
