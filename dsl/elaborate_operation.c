@@ -206,6 +206,16 @@ static bool is_any_float(struct elaborator *e, akg_dtype type)
     return type_is_variable(type) && !(type_allowed(&e->types, type) & ~TYPES_FLOAT);
 }
 
+/* Whether the first dtype holds more than the other one: a conversion to it loses less. */
+static bool is_wider(akg_dtype type, akg_dtype than)
+{
+    if (type_is_variable(type) || type_is_variable(than))
+        return false;
+    if (dtype_is_float(type) != dtype_is_float(than))
+        return dtype_is_float(type);
+    return dtype_table[type].size > dtype_table[than].size;
+}
+
 /* The operand of one type beside one of another. `typed_place`, `place`: of the two, NULL where they are not
  * known. */
 static void refuse_mixed(struct elaborator *e, akg_dtype type, akg_dtype other,
@@ -226,6 +236,9 @@ static void refuse_mixed(struct elaborator *e, akg_dtype type, akg_dtype other,
                (typed_place && is_any_float(e, from) && !type_is_variable(to))) {
         diagnostic_note(message, "help: write T.dtype(%s), T being a tensor whose dtype the float has",
                         elaborate_source(e, is_any_float(e, to) ? place : typed_place));
+    } else if (typed_place && is_wider(from, to)) {
+        diagnostic_note(message, "help: write %s(%s)", dtype_table[from].name,
+                        elaborate_source(e, typed_place));
     } else if (place && !type_is_variable(to) &&
                (dtype_is_float(to) || type_is_variable(from) || !dtype_is_float(from))) {
         diagnostic_note(message, "help: write %s(%s)", dtype_table[to].name, elaborate_source(e, place));
