@@ -91,6 +91,34 @@ static int shift(struct flow_builder *builder, const struct ir_expr *expr, int a
     return left ? flow_wrapped(builder, dtype, value) : value;
 }
 
+/* v << 13 | v >> 19: by how much it is turned to the right; 0: it is nothing of the kind. */
+static int turned_by(const struct ir_expr *expr)
+{
+    const struct ir_expr *left = expr->operands[0], *right = expr->operands[1];
+    int bits = dtype_table[expr->dtype].size * 8;
+    if (dtype_is_signed(expr->dtype) || bits < 32 || left->kind != IR_OPERATION ||
+        right->kind != IR_OPERATION)
+        return 0;
+    if (left->operation == OP_SHR) {
+        left = expr->operands[1];
+        right = expr->operands[0];
+    }
+    if (left->operation != OP_SHL || right->operation != OP_SHR || left->operands[1]->kind != IR_INTEGER ||
+        right->operands[1]->kind != IR_INTEGER || !ir_expr_equal(left->operands[0], right->operands[0]))
+        return 0;
+    int64_t by = right->operands[1]->integer;
+    return by > 0 && by < bits && left->operands[1]->integer == bits - by ? (int)by : 0;
+}
+
+static int turned(struct flow_builder *builder, const struct ir_expr *expr, int by)
+{
+    struct flow_item item = flow_item(FLOW_EXTEND);
+    item.form = flow_is_64(expr->dtype) ? X86_RORX : X86_RORX_DWORD;
+    item.operands[0] = flow_expression(builder, expr->operands[0]->operands[0]);
+    item.immediate = by;
+    return flow_add_known(builder, item);
+}
+
 /* ---- division --------------------------------------------------------------------------------------- */
 
 /* Loop variables that begin there and go up, extents, and sums and products of such. */
@@ -319,6 +347,10 @@ static int plain(struct flow_builder *builder, const struct ir_expr *expr, enum 
 
 int flow_integer(struct flow_builder *builder, const struct ir_expr *expr)
 {
+    bool joins = expr->operation == OP_BITOR || expr->operation == OP_BITXOR || expr->operation == OP_ADD;
+    int by = joins ? turned_by(expr) : 0;
+    if (by)
+        return turned(builder, expr, by);
     int a = flow_expression(builder, expr->operands[0]);
     if (builder->refused)
         return a;

@@ -41,7 +41,7 @@ enum flow_kind {
     FLOW_SHIFT_BY,       /* result = operand 0 `form` immediate */
     FLOW_SHIFT,          /* result = operand 0 `form` operand 1 */
     FLOW_UNARY,          /* result = `form` of operand 0 */
-    FLOW_EXTEND,         /* likewise, out of the lower bits */
+    FLOW_EXTEND,         /* likewise, out of the lower bits; or turned by the immediate */
     FLOW_LOAD,           /* result = memory */
     FLOW_STORE,          /* memory = operand 0 */
     FLOW_COMPARE_JUMP,   /* to `label` where operand 0 `condition` operand 1 or immediate */

@@ -488,7 +488,7 @@ static void write_address(struct writer *writer, const struct flow_item *item)
 static void write_extend(struct writer *writer, const struct flow_item *item)
 {
     int to = target_of(writer, item->result, X86_RAX);
-    struct x86_instruction instruction = {.form = item->form, .reg = to};
+    struct x86_instruction instruction = {.form = item->form, .reg = to, .immediate = item->immediate};
     set_rm(writer, &instruction, item->operands[0]);
     emit(writer, instruction);
     finish(writer, item->result, to);

@@ -191,8 +191,9 @@ static bool count_load(struct ir_expr *expr, void *count)
     return true;
 }
 
-/* Iterations that only load, up to which they are written out. (Ice Lake, 1,000 rows: sums of 13 2.6 us and 1.9,
- * of 16 1.8 and 2.2; products with a vector of 9 2.0 us and 1.7, of 12 2.1 and 2.0, of 14 2.0 and 2.9.) */
+/* Iterations that only load, up to which they are written out. (Ice Lake, 1,000 rows: sums of 13 2.6 us
+ * and 1.9, of 16 1.8 and 2.2; products with a vector of 9 2.0 us and 1.7, of 12 2.1 and 2.0, of 14 2.0
+ * and 2.9.) */
 static int64_t longest_along(const struct ir_stmt *loop)
 {
     enum { OF_ONE = 15, OF_SEVERAL = 12 };

@@ -148,10 +148,10 @@ static bool hands_on_narrow(const struct vector_loop *loop)
     return false;
 }
 
-/* Whether its one lane is better off with jumps, in general registers: without floats of 32 bits or 64, and with
- * products, which take 3 cycles there and 10 in a vector, or what a lane stores under a mask and is slow to load
- * again. (Ice Lake, 10,000 elements: s = s * 31 + x[i] 32 us and 12; a[i] += a[i - 8] of int8 80 and 5.5; but sums
- * so far of 4,000 int64 1.4 and 1.9.) */
+/* Whether its one lane is better off with jumps, in general registers: without floats of 32 bits or 64, and
+ * with products, which take 3 cycles there and 10 in a vector, or what a lane stores under a mask and is slow
+ * to load again. (Ice Lake, 10,000 elements: s = s * 31 + x[i] 32 us and 12; a[i] += a[i - 8] of int8 80
+ * and 5.5; but sums so far of 4,000 int64 1.4 and 1.9.) */
 static bool suits_jumps(const struct vector_loop *loop)
 {
     bool multiplies = false;
@@ -159,8 +159,8 @@ static bool suits_jumps(const struct vector_loop *loop)
         const struct vector_value *value = &loop->values.items[k];
         if (value->dtype == AKG_FLOAT32 || value->dtype == AKG_FLOAT64)
             return false;
-        multiplies |= value->kind == VECTOR_OPERATION && value->operation == OP_MUL &&
-                      !dtype_is_float(value->dtype);
+        multiplies |=
+            value->kind == VECTOR_OPERATION && value->operation == OP_MUL && !dtype_is_float(value->dtype);
     }
     return multiplies || hands_on_narrow(loop);
 }
