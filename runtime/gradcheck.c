@@ -255,7 +255,7 @@ static void check_element_name(const akg_gradient_check_row *row, char *name, si
                            (long long)row->index[i], i + 1 == row->rank ? "]" : "");
 }
 
-/* Whether the slopes on the two sides of an element have nothing to do with each other. */
+/* Whether the slopes on the two sides of an element have nothing to do with each other, or one is none. */
 static akg_status check_has_kink(struct gradcheck *check, const struct gradcheck_input *input, int64_t place,
                                  bool *has_kink)
 {
@@ -264,7 +264,7 @@ static akg_status check_has_kink(struct gradcheck *check, const struct gradcheck
 
     if (status == AKG_OK)
         status = check_slope(check, input, place, 0, step, &left);
-    *has_kink = check_error(right, left) > 100 * step;
+    *has_kink = check_error(right, left) > 100 * step || !isfinite(right) || !isfinite(left);
     return status;
 }
 
@@ -304,8 +304,8 @@ static akg_status check_tell(struct gradcheck *check, const struct gradcheck_inp
         diagnostic_note(entry, "help: '%s' is differentiated call by call: check what it calls",
                         place.function);
     if (has_kink)
-        diagnostic_note(entry, "note: the function has a kink or a step at this element, and so no gradient; "
-                               "try other values");
+        diagnostic_note(entry, "note: the function has a kink or a step at this element, or no value beside it, and "
+                               "so no gradient; try other values");
     return AKG_OK;
 }
 

@@ -150,6 +150,8 @@ expect 1 'in a graph function' gradcheck wrong.akg twice "$@" --wrt w
 stderr_has "help: 'twice' is differentiated call by call: check what it calls"
 expect 1 'at a kink' gradcheck right.akg peak 'x=[-1,0,1]'
 stderr_has 'the function has a kink or a step at this element'
+expect 1 'beyond the domain' gradcheck std:log 'x=[-1]'
+stderr_has 'or no value beside it, and so no gradient; try other values'
 expect 1 'a tolerance that nothing meets' gradcheck std:erf 'x=[1.1,2.3]' --tolerance 1e-15
 stdout_has 'central differences'
 expect 0 'the complex step is exact' gradcheck right.akg scale "$@" --tolerance 1e-14
