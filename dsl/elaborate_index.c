@@ -158,25 +158,30 @@ static bool elaborate_slice_ends(struct elaborator *e, const struct ast_expr *sl
         step_value = elaborate_expr(e, slice->condition);
         if (step_value.kind == VALUE_ERROR)
             return false;
-        if (!value_constant(&step_value, step) || *step <= 0) {
+        if (!value_constant(&step_value, step) || *step == 0 || *step == INT64_MIN) {
             struct diagnostic_entry *message =
                 elaborate_error(e, MSG_NOT_CONSTANT, slice->condition->span, "the step of a slice");
-            diagnostic_note(message, *step < 0 ? "help: slices run forwards; to turn x round write a loop: "
-                                                 "for i in range(n): y[i] = x[n - 1 - i]"
-                                               : "help: write a positive number");
+            diagnostic_note(message, "help: write a number other than 0, -1 to go backwards");
             return false;
         }
     }
-    *low = elaborate_slice_end(e, slice->a, extent, ir_integer(e->kernel, AKG_INT64, 0));
-    high = elaborate_slice_end(e, slice->b, extent, expr_copy(e, extent));
+    bool back = *step < 0; /* from the last one to before the first */
+    *low = elaborate_slice_end(e, slice->a, extent,
+                               back ? ir_operation(e->kernel, OP_SUB, expr_copy(e, extent),
+                                                   ir_integer(e->kernel, AKG_INT64, 1), NULL)
+                                    : ir_integer(e->kernel, AKG_INT64, 0));
+    high = elaborate_slice_end(e, slice->b, extent,
+                               back ? ir_integer(e->kernel, AKG_INT64, -1) : expr_copy(e, extent));
     if (!*low || !high)
         return false;
-    span = ir_operation(e->kernel, OP_SUB, high, expr_copy(e, *low), NULL);
-    if (*step > 1)
+    span = back ? ir_operation(e->kernel, OP_SUB, expr_copy(e, *low), high, NULL)
+                : ir_operation(e->kernel, OP_SUB, high, expr_copy(e, *low), NULL);
+    int64_t by = back ? -*step : *step;
+    if (by > 1)
         span = ir_operation(
             e->kernel, OP_FLOORDIV,
-            ir_operation(e->kernel, OP_ADD, span, ir_integer(e->kernel, AKG_INT64, *step - 1), NULL),
-            ir_integer(e->kernel, AKG_INT64, *step), NULL);
+            ir_operation(e->kernel, OP_ADD, span, ir_integer(e->kernel, AKG_INT64, by - 1), NULL),
+            ir_integer(e->kernel, AKG_INT64, by), NULL);
     *length = span;
     return true;
 }

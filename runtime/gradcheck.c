@@ -304,8 +304,9 @@ static akg_status check_tell(struct gradcheck *check, const struct gradcheck_inp
         diagnostic_note(entry, "help: '%s' is differentiated call by call: check what it calls",
                         place.function);
     if (has_kink)
-        diagnostic_note(entry, "note: the function has a kink or a step at this element, or no value beside it, and "
-                               "so no gradient; try other values");
+        diagnostic_note(entry,
+                        "note: the function has a kink or a step at this element, or no value beside it, and "
+                        "so no gradient; try other values");
     return AKG_OK;
 }
 
