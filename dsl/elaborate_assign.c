@@ -160,7 +160,12 @@ void elaborate_store(struct elaborator *e, struct ir_buffer *buffer, struct ir_e
     if (value.kind == VALUE_TENSOR) {
         struct diagnostic_entry *message =
             elaborate_error(e, MSG_TENSOR_ARITHMETIC, place->span, elaborate_source(e, place));
-        if (place->kind == AST_NAME)
+        const char *whole = ":";
+        for (int axis = 1; axis < value.buffer->rank; axis++)
+            whole = arena_format(e->arena, "%s, :", whole);
+        if (place->kind == AST_NAME && e->slices)
+            diagnostic_note(message, "help: take a slice of it, too: %s[%s]", place->text, whole);
+        else if (place->kind == AST_NAME)
             diagnostic_note(message, "help: copy element by element: for i in grid(%s.shape): %s[i] = %s[i]",
                             buffer->name, buffer->name, place->text);
         else
