@@ -19,6 +19,7 @@ enum {
     MOST_NAMES = 6 /* assigned in an IF */,
     MOST_COST = 16,
     MOST_LETS = 100,
+    MOST_LOADS = 8,
     DEEPEST = 4
 };
 
@@ -43,6 +44,8 @@ struct choice {
     struct flow_builder *builder;
     struct step steps[MOST_STEPS];
     int count, cost;
+    const struct ir_access *loads[MOST_LOADS]; /* that are done in any case */
+    int sure;
     int nesting;  /* of statements in each other */
     int store_at; /* steps before the store */
     bool refused;
@@ -114,6 +117,55 @@ static bool is_tested(const struct choice *choice, const struct ir_access *acces
     return false;
 }
 
+static const struct ir_stmt *loop_of(const struct choice *choice, const struct ir_symbol *symbol)
+{
+    for (int k = 0; k < choice->builder->depth; k++)
+        if (choice->builder->loops[k].stmt->symbol == symbol)
+            return choice->builder->loops[k].stmt;
+    return NULL;
+}
+
+/* Whether the index is on the axis by the bounds of a loop alone, or by numbers. */
+static bool is_on_axis(const struct choice *choice, const struct ir_expr *index, const struct ir_expr *extent)
+{
+    struct pass_affine place, low, high, length;
+    if (!pass_affine_of(index, &place) || !pass_affine_of(extent, &length))
+        return false;
+    if (!place.count)
+        return !length.count && place.constant >= 0 && place.constant < length.constant;
+    const struct ir_stmt *loop = loop_of(choice, place.terms[0].symbol);
+    enum { FAR = 1 << 20 };
+    return place.count == 1 && place.terms[0].coefficient == 1 && place.constant > -FAR &&
+           place.constant < FAR && loop && loop->kind == IR_FOR && loop->step > 0 &&
+           pass_affine_of(loop->low, &low) && !low.count && low.constant >= -place.constant &&
+           pass_affine_of(loop->high, &high) && pass_affine_add(&high, -1, &length) && !high.count &&
+           high.constant <= -place.constant;
+}
+
+/* Whether an element is there whatever the conditions are, which may be why its index is not tested: the
+ * bounds of loops say so, or it is loaded anyway. */
+static bool is_there(const struct choice *choice, const struct ir_access *access)
+{
+    bool inside = true;
+    for (int k = 0; k < choice->sure; k++)
+        if (ir_access_equal(choice->loads[k], access))
+            return true;
+    for (int axis = 0; axis < access->buffer->rank; axis++)
+        inside = inside && is_on_axis(choice, access->indices[axis], access->buffer->shape[axis]);
+    return inside;
+}
+
+/* What an expression loads whatever comes of it. */
+static void note_loads(struct choice *choice, struct ir_expr *expr)
+{
+    bool is_lazy = expr->kind == IR_OPERATION &&
+                   (expr->operation == OP_AND || expr->operation == OP_OR || expr->operation == OP_SELECT);
+    if (expr->kind == IR_LOAD && choice->sure < MOST_LOADS)
+        choice->loads[choice->sure++] = &expr->access;
+    for (int k = 0; expr->kind == IR_OPERATION && k < (is_lazy ? 1 : expr->count); k++)
+        note_loads(choice, expr->operands[k]);
+}
+
 static bool may_compute(const struct ir_expr *expr)
 {
     enum operation_rule rule = operation_table[expr->operation].rule;
@@ -137,7 +189,8 @@ static struct ir_expr *copied(struct choice *choice, const struct state *state, 
     }
     if (expr->kind == IR_LOAD) {
         const struct ir_buffer *buffer = expr->access.buffer;
-        if (is_tested(choice, &expr->access) || (state->store && state->store->buffer == buffer))
+        if (is_tested(choice, &expr->access) || !is_there(choice, &expr->access) ||
+            (state->store && state->store->buffer == buffer))
             refuse(choice);
         copy->access.indices = copied_all(choice, state, expr->access.indices, buffer->rank);
     } else {
@@ -325,6 +378,8 @@ static void take_if(struct choice *choice, struct state *state, const struct ir_
     struct state yes = *state, no = *state;
     /* the outermost one is asked for in any case, and may stop the kernel */
     bool is_outer = choice->nesting == 0;
+    if (is_outer)
+        note_loads(choice, stmt->value);
     bool is_comparison =
         stmt->value->kind == IR_OPERATION && operation_table[stmt->value->operation].rule == RULE_COMPARE;
     if (!is_ready(choice, stmt->value)) {

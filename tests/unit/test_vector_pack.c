@@ -91,9 +91,13 @@ static struct result result_of(const akg_module *module, akg_tensor *x, int64_t 
                                         give(AKG_INT32, akg_tensor_shape(x)[0] + 4, 0, 1, 0)}};
     akg_argument arguments[] = {api_tensor(NULL, x), api_tensor(NULL, result.outputs[0].tensor),
                                 api_tensor(NULL, result.outputs[1].tensor), api_real("t", above)};
+    akg_tensor *returned[OUTPUTS] = {NULL};
     akg_diagnostics *diagnostics = NULL;
     result.status = akg_kernel_call(akg_module_kernel_at(module, 0), arguments, API_COUNT(arguments), NULL,
-                                    NULL, &diagnostics);
+                                    returned, &diagnostics);
+    CHECK(result.status == AKG_OK || result.status == AKG_ERROR_CALL);
+    for (int k = 0; k < OUTPUTS; k++)
+        akg_tensor_release(returned[k]);
     if (result.status != AKG_OK)
         CHECK(akg_diagnostics_render(diagnostics, AKG_FORMAT_TEXT, &result.message) == AKG_OK);
     akg_diagnostics_free(diagnostics);
