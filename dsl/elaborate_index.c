@@ -382,10 +382,14 @@ struct ir_expr *elaborate_slice_fixed(struct elaborator *e, struct ir_expr *expr
 {
     struct ir_symbol *symbol;
     struct ir_stmt *let;
+    /* what may not be loaded at all goes before the loops with its condition */
+    bool is_whole = expr->kind == IR_LOAD ||
+                    (expr->kind == IR_OPERATION &&
+                     (expr->operation == OP_AND || expr->operation == OP_OR || expr->operation == OP_SELECT));
 
-    for (int k = 0; expr->kind == IR_OPERATION && k < expr->count; k++)
+    for (int k = 0; !is_whole && expr->kind == IR_OPERATION && k < expr->count; k++)
         expr->operands[k] = elaborate_slice_fixed(e, expr->operands[k]);
-    if (expr->kind != IR_LOAD || !ir_expr_loads_from(expr, e->sliced))
+    if (!is_whole || !ir_expr_loads_from(expr, e->sliced))
         return expr;
     for (let = e->before_slices; let; let = let->next)
         if (let->kind == IR_LET && ir_expr_equal(let->value, expr))

@@ -114,7 +114,7 @@ static bool elaborate_check_kind(struct elaborator *e, const struct ast_function
     const struct value *wrong = NULL;
 
     bool is_whole = value->kind == VALUE_TENSOR && value->buffer->rank > 0 && !parameter->used_as_tensor &&
-                    !callee->is_graph && !callee->is_broadcast;
+                    !callee->is_graph && !callee->is_broadcast && !(callee->is_pure && e->frame->graph);
 
     if (is_number &&
         (value->kind == VALUE_TUPLE || value->kind == VALUE_STRING || value->kind == VALUE_DTYPE || is_whole))
