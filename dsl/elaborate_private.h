@@ -151,7 +151,7 @@ struct elaborator {
 #define ELABORATE_MAX_CALLS 64
 /* Levels of expressions, a block being two, with all calls copied: each is about a kilobyte of stack, here
  * and in what follows. */
-#define ELABORATE_MAX_NESTING 2000
+#define ELABORATE_MAX_NESTING 2400
 #define ELABORATE_MAX_TUPLE 10000
 
 /* ---- values (elaborate_value.c) ------------------------------------------------ */

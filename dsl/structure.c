@@ -48,6 +48,8 @@ static const struct ast_stmt *structure_open_end(const struct ast_stmt *first)
         return NULL;
     if (last->kind == AST_WITH && last->body)
         return structure_open_end(last->body);
+    if (last->kind == AST_IF && last->body && last->value->kind == AST_TRUE)
+        return structure_open_end(last->body);
     if (last->kind != AST_IF || !last->body || !last->otherwise)
         return last;
     const struct ast_stmt *open = structure_open_end(last->body);

@@ -501,10 +501,11 @@ static bool measure(struct benchmark *benchmark, struct problem *problem)
     return true;
 }
 
+/* A link to what is not there yet is neither. */
 static bool is_new_or_regular(const char *path)
 {
     struct stat status;
-    return stat(path, &status) != 0 || S_ISREG(status.st_mode);
+    return lstat(path, &status) != 0 || (stat(path, &status) == 0 && S_ISREG(status.st_mode));
 }
 
 /* One report into the file of that name, as a whole or not at all; "-" is standard output. */

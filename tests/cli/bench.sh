@@ -50,6 +50,10 @@ echo text >linked.json
 expect 0 'JSON through a link' bench square.akg square 'x=randn(10)' --seconds 0.01 --json link.json
 assert 'the link is there' [ -h link.json ]
 assert 'the file has the rows' grep -q '"kernel": "square"' linked.json
+rm linked.json
+expect 0 'JSON through a link to nothing' bench square.akg square 'x=randn(10)' --seconds 0.01 --json link.json
+assert 'the link is there as before' [ -h link.json ]
+assert 'the new file has the rows' grep -q '"kernel": "square"' linked.json
 mkfifo pipe
 cat pipe >piped &
 expect 0 'JSON into a pipe' bench square.akg square 'x=randn(10)' --seconds 0.01 --json pipe
