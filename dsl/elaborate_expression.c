@@ -458,14 +458,16 @@ static struct value elaborate_any(struct elaborator *e, const struct ast_expr *e
     return value_error();
 }
 
-bool elaborate_may_nest(struct elaborator *e, int levels, struct span span)
+bool elaborate_may_nest(struct elaborator *e, bool is_block, struct span span)
 {
-    if (e->nesting + levels <= ELABORATE_MAX_NESTING)
+    bool fits = !is_block || e->blocks < ELABORATE_MAX_BLOCKS;
+    if (fits && e->nesting < ELABORATE_MAX_NESTING)
         return true;
     if (e->is_too_deep) /* which is said once */
         return false;
     e->is_too_deep = true;
-    diagnostic_note(elaborate_error(e, MSG_NESTING, span, elaborate_number(e, ELABORATE_MAX_NESTING)),
+    diagnostic_note(elaborate_error(e, MSG_NESTING, span,
+                                    elaborate_number(e, fits ? ELABORATE_MAX_NESTING : ELABORATE_MAX_BLOCKS)),
                     "note: what is called is part of the expression and the blocks that it is called in");
     return false;
 }
@@ -474,7 +476,7 @@ struct value elaborate_expr(struct elaborator *e, const struct ast_expr *expr)
 {
     struct value value = value_error();
 
-    if (elaborate_may_nest(e, 1, expr->span)) {
+    if (elaborate_may_nest(e, false, expr->span)) {
         e->nesting++;
         value = elaborate_any(e, expr);
         e->nesting--;

@@ -131,6 +131,7 @@ struct elaborator {
     const struct ir_buffer *sliced; /* what it assigns */
     struct ir_stmt *before_slices;  /* what is to be checked, or loaded, before these loops */
     int nesting;                    /* of blocks and expressions in each other, inlined ones too */
+    int blocks;                     /* of these */
     bool is_too_deep;               /* and it was too much */
     int unrolled;                   /* statements copied so far */
     LIST(struct written_input {
@@ -149,9 +150,10 @@ struct elaborator {
 
 #define ELABORATE_MAX_UNROLLED 100000
 #define ELABORATE_MAX_CALLS 64
-/* Levels of expressions, a block being two, with all calls copied: each is about a kilobyte of stack, here
+/* Levels of expressions and blocks, with all calls copied: each is about a kilobyte of stack, here
  * and in what follows. */
-#define ELABORATE_MAX_NESTING 2400
+#define ELABORATE_MAX_NESTING 1800
+#define ELABORATE_MAX_BLOCKS 1200 /* of these */
 #define ELABORATE_MAX_TUPLE 10000
 
 /* ---- values (elaborate_value.c) ------------------------------------------------ */
@@ -251,8 +253,8 @@ struct value elaborate_subscript(struct elaborator *e, const struct ast_expr *ex
 /* x[i][j] on a tensor: refuses it; true after the message. */
 bool elaborate_refuse_chain(struct elaborator *e, const struct ast_expr *expr);
 struct value elaborate_member(struct elaborator *e, const struct ast_expr *expr);
-/* Whether so many more levels fit into the stack; false after a message. */
-bool elaborate_may_nest(struct elaborator *e, int levels, struct span span);
+/* Whether another level fits into the stack; false after a message. */
+bool elaborate_may_nest(struct elaborator *e, bool is_block, struct span span);
 /* A place or length in an assignment to slices, which are what they are before it: what of it is loaded from
  * the tensor that is assigned is loaded before the loops. */
 struct ir_expr *elaborate_slice_fixed(struct elaborator *e, struct ir_expr *expr);

@@ -719,11 +719,11 @@ static void elaborate_statements(struct elaborator *e, const struct ast_stmt *fi
 
 void elaborate_block(struct elaborator *e, const struct ast_stmt *first)
 {
-    enum { LEVELS = 2 };
-
-    if (!first || !elaborate_may_nest(e, LEVELS, first->span))
+    if (!first || !elaborate_may_nest(e, true, first->span))
         return;
-    e->nesting += LEVELS;
+    e->nesting++;
+    e->blocks++;
     elaborate_statements(e, first);
-    e->nesting -= LEVELS;
+    e->blocks--;
+    e->nesting--;
 }

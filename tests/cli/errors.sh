@@ -58,8 +58,16 @@ awk 'BEGIN {
     print "def f(x):\n    y = output_tensor(x.shape, x.dtype)\n    for i in range(x.shape[0]):"
     print "        y[i] = f59(x[i])\n    return y" }' >calls.akg
 expect 1 'calls that are nested too deeply together' check calls.akg
-stderr_has 'nested too deeply (more than 2000 levels) [AKG0112]'
+stderr_has 'nested too deeply (more than 1800 levels) [AKG0112]'
 assert 'it is told once' test "$(grep -c AKG0112 stderr)" = 1
+# as many conditions as the table of limits allows
+awk 'BEGIN {
+    print "def f(x):\n    y = output_tensor(x.shape, x.dtype)\n    for i in range(x.shape[0]):"
+    print "        if x[i] == 0.0:\n            y[i] = 0.5"
+    for (k = 1; k < 1000; k++) print "        elif x[i] == " k ".0:\n            y[i] = " k ".5"
+    print "    return y" }' >conditions.akg
+expect 0 'a thousand conditions of one if' run conditions.akg f 'x=[0,3,999,1000]'
+stdout_is 'y float32[4] = [0.5, 3.5, 999.5, 0]'
 {
     echo 'def f0(v): return v'
     for i in 1 2 3 4 5 6 7; do
