@@ -29,6 +29,7 @@ BREAK(let_out_of_scope,
       p->outer->next = scalar(IR_VARIABLE, symbol(IR_SYMBOL_VARIABLE, "y", AKG_BOOL), use(p->x), NULL))
 BREAK(before_declaration, p->variable->value = op(OP_ADD, use(p->acc), use(p->acc)))
 BREAK(own_bound, p->outer->high = use(p->i))
+BREAK(changed_bound, p->outer->high = ir_cast(kernel, AKG_INT64, load(p->c, num(0), num(0))))
 BREAK(assign_loop, p->assign->symbol = p->j; p->assign->value = num(1))
 BREAK(assign_let, p->assign->symbol = p->x; p->assign->value = use(p->x))
 BREAK(assign_dtype, p->assign->value = use(p->alpha))
@@ -126,6 +127,7 @@ static void test_verifier(void)
         {"'x' is used outside its scope", break_let_out_of_scope},
         {"'acc' is used before it is declared", break_before_declaration},
         {"'i' is used before it is declared", break_own_bound},
+        {"a loop changes what its own bounds are made of", break_changed_bound},
         {"'j' is assigned and no variable", break_assign_loop},
         {"'x' is assigned and no variable", break_assign_let},
         {"an assigned value is float64, should be float32", break_assign_dtype},
