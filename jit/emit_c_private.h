@@ -25,7 +25,7 @@ enum emit_precedence {
 };
 
 /* Limits on the text, far below where libtcc fails (its value stack holds 256 operands). */
-enum { EMIT_DEEPEST_OPERAND = 32, EMIT_DEEPEST_EXPRESSION = 3000, EMIT_DEEPEST_BLOCK = 1500 };
+enum { EMIT_DEEPEST_OPERAND = 32, EMIT_DEEPEST_EXPRESSION = 3000, EMIT_DEEPEST_BLOCK = 1300 };
 
 /*
  * The C text of an expression, and what is known of its value. The text has no side effects and may be

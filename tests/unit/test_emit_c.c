@@ -538,7 +538,7 @@ static void test_too_deep(void)
     CHECK(complaint.data && strstr(complaint.data, "nested too deeply"));
     struct ir_stmt *outer = let;
     let->value = symbol->value = ir_real(pair.kernel, AKG_FLOAT32, 1);
-    for (int k = 0; k < 1100; k++) {
+    for (int k = 0; k < 1400; k++) {
         struct ir_stmt *block = ir_stmt_new(pair.kernel, IR_WHILE, (struct span){0, 0, 0, 0});
         block->value = ir_integer(pair.kernel, AKG_BOOL, 0);
         block->body = outer;
