@@ -142,16 +142,27 @@ static bool is_on_axis(const struct choice *choice, const struct ir_expr *index,
            high.constant <= -place.constant;
 }
 
-/* Whether an element is there whatever the conditions are, which may be why its index is not tested: the
- * bounds of loops say so, or it is loaded anyway. */
-static bool is_there(const struct choice *choice, const struct ir_access *access)
+static bool is_as_before(struct ir_expr *expr, void *context)
 {
-    bool inside = true;
-    for (int k = 0; k < choice->sure; k++)
+    const struct state *state = context;
+    for (int k = 0; expr->kind == IR_SYMBOL && k < state->count; k++)
+        if (state->items[k].variable == expr->symbol)
+            return false;
+    return true;
+}
+
+/* Whether an element is there whatever the conditions are, which may be why its index is not tested: the
+ * bounds of loops say so, or it is loaded anyway, before what its index is made of is assigned. */
+static bool is_there(const struct choice *choice, const struct state *state, const struct ir_access *access)
+{
+    bool inside = true, same = true;
+    for (int axis = 0; axis < access->buffer->rank; axis++) {
+        inside = inside && is_on_axis(choice, access->indices[axis], access->buffer->shape[axis]);
+        same = same && ir_expr_walk(access->indices[axis], is_as_before, (void *)state);
+    }
+    for (int k = 0; same && k < choice->sure; k++)
         if (ir_access_equal(choice->loads[k], access))
             return true;
-    for (int axis = 0; axis < access->buffer->rank; axis++)
-        inside = inside && is_on_axis(choice, access->indices[axis], access->buffer->shape[axis]);
     return inside;
 }
 
@@ -189,7 +200,7 @@ static struct ir_expr *copied(struct choice *choice, const struct state *state, 
     }
     if (expr->kind == IR_LOAD) {
         const struct ir_buffer *buffer = expr->access.buffer;
-        if (is_tested(choice, &expr->access) || !is_there(choice, &expr->access) ||
+        if (is_tested(choice, &expr->access) || !is_there(choice, state, &expr->access) ||
             (state->store && state->store->buffer == buffer))
             refuse(choice);
         copy->access.indices = copied_all(choice, state, expr->access.indices, buffer->rank);

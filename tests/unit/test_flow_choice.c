@@ -40,6 +40,11 @@ static const char *const bodies[] = {
     "    s = x[0] % 4\n    for i in range(N):\n        if s >= 0 and i >= s:\n            a = a * 3 + x[i - "
     "s]\n"
     "        b = b * 5 + a\n",
+    /* the same index, which is another place by then */
+    "    k = int64(0)\n    for i in range(N):\n        if 0 <= k and k < N:\n            if x[k] > 1:\n"
+    "                k = k * 1000000 + 1\n                if 0 <= k and k < N:\n                    a += "
+    "x[k]\n"
+    "            else:\n                k += 1\n        else:\n            k = i\n        b = b * 3 + a\n",
     /* those that are there anyway */
     "    for i in range(1, N):\n        if x[i] < x[i - 1]:\n            a += x[i - 1]\n        else:\n      "
     "      b += 2\n",
