@@ -218,6 +218,12 @@ static inline const struct ast_expr *ast_annotation_shape(const struct ast_expr 
     return annotation && annotation->kind == AST_SUBSCRIPT ? annotation : NULL;
 }
 
+/* `:` in the shape of an annotation, an extent without a name. */
+static inline bool ast_is_any_extent(const struct ast_expr *item)
+{
+    return item->kind == AST_SLICE && !item->a && !item->b && !item->condition;
+}
+
 struct ast_expr *ast_expr_new(struct arena *arena, enum ast_expr_kind kind, struct span span);
 struct ast_stmt *ast_stmt_new(struct arena *arena, enum ast_stmt_kind kind, struct span span);
 

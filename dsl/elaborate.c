@@ -203,6 +203,8 @@ static struct ir_expr *elaborate_annotated_dim(struct elaborator *e, const struc
 
     if (item->kind == AST_INTEGER)
         return ir_integer(e->kernel, AKG_INT64, item->integer);
+    if (ast_is_any_extent(item))
+        return elaborate_new_dim(e, buffer, parameter, axis, known);
     if (!binding || binding->kind != AST_BINDING_DIM)
         return NULL;
     slot = elaborate_slot(e, binding);

@@ -58,7 +58,8 @@ void elaborate_check_known(struct elaborator *e, int parameter, const struct val
         return;
     for (int k = 0; k < value->buffer->rank; k++) {
         given[k] = value->buffer->shape[k]->integer;
-        wanted[k] = graph_wanted_dim(e, annotation->items[k]);
+        wanted[k] =
+            ast_is_any_extent(annotation->items[k]) ? given[k] : graph_wanted_dim(e, annotation->items[k]);
         fits &= wanted[k] == given[k];
     }
     if (!fits && e->errors == errors)

@@ -202,15 +202,15 @@ static bool elaborate_match_dim(struct elaborator *e, const struct ast_function 
     return true;
 }
 
-/* What the annotation wants an axis to be; NULL where it has no say: a dim that stands for this very extent,
- * or one that is computed, in the first round, or a message. The frame is the callee's. */
+/* What the annotation wants an axis to be; NULL where it has no say: any extent, a dim that stands for this
+ * very extent, or one that is computed, in the first round, or a message. The frame is the callee's. */
 static struct ir_expr *elaborate_wanted_dim(struct elaborator *e, const struct ast_expr *item,
                                             const struct ir_expr *extent, bool computed)
 {
     struct ast_binding *dim = item->kind == AST_NAME ? ast_binding_of(item) : NULL;
     struct slot *slot = dim && dim->kind == AST_BINDING_DIM ? &e->frame->slots[dim->slot] : NULL;
 
-    if (computed != (!slot && item->kind != AST_INTEGER))
+    if (ast_is_any_extent(item) || computed != (!slot && item->kind != AST_INTEGER))
         return NULL;
     if (computed)
         return value_index(e, elaborate_expr(e, item), item->span);

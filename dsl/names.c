@@ -662,12 +662,8 @@ static void names_annotation(struct names *names, struct ast_expr *annotation)
             names->function->broken = true;
         }
     }
-    if (annotation->kind == AST_SUBSCRIPT && annotation->count > AKG_MAX_RANK) {
-        diagnostic_note(
-            diagnostic_add(names->diagnostics, MSG_BAD_ANNOTATION, annotation->span, "this annotation"),
-            "note: a tensor has at most %d axes", AKG_MAX_RANK);
+    if (annotation->kind == AST_SUBSCRIPT && names_refuse_shape(names->diagnostics, annotation))
         names->function->broken = true;
-    }
     names->annotates = true;
     for (int i = 0; annotation->kind == AST_SUBSCRIPT && i < annotation->count; i++)
         names_expr(names, annotation->items[i]);

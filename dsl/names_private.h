@@ -75,6 +75,8 @@ void names_refuse_format(akg_diagnostics *diagnostics, const struct ast_expr *st
 void names_refuse_update(akg_diagnostics *diagnostics, struct span span, const struct ast_binding *constant);
 /* Refuses an annotation that is neither a dtype nor the type of an attribute. */
 void names_refuse_annotation(struct arena *arena, akg_diagnostics *diagnostics, const struct ast_expr *base);
+/* Refuses a shape with too many axes, or with slices other than `:`; false where it is none of these. */
+bool names_refuse_shape(akg_diagnostics *diagnostics, const struct ast_expr *annotation);
 /* True for what a constant of the file can be made of. */
 bool names_is_constant(const struct ast_expr *expr);
 

@@ -179,6 +179,24 @@ void names_refuse_annotation(struct arena *arena, akg_diagnostics *diagnostics, 
     }
 }
 
+bool names_refuse_shape(akg_diagnostics *diagnostics, const struct ast_expr *annotation)
+{
+    bool refused = annotation->count > AKG_MAX_RANK;
+
+    if (refused)
+        diagnostic_note(diagnostic_add(diagnostics, MSG_BAD_ANNOTATION, annotation->span, "this annotation"),
+                        "note: a tensor has at most %d axes", AKG_MAX_RANK);
+    for (int i = 0; i < annotation->count; i++) {
+        const struct ast_expr *item = annotation->items[i];
+        if (item->kind != AST_SLICE || ast_is_any_extent(item))
+            continue;
+        diagnostic_note(diagnostic_add(diagnostics, MSG_SLICE_PLACE, item->span),
+                        "help: an annotation names an extent, gives its number, or leaves it open by ':'");
+        refused = true;
+    }
+    return refused;
+}
+
 bool names_is_constant(const struct ast_expr *expr)
 {
     int builtin =

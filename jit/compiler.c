@@ -44,12 +44,25 @@ static struct compiler split_words(const char *command, char *words)
     return compiler;
 }
 
-void compilers_choose(struct compilers *compilers)
+/* Seconds. */
+static double read_limit(const char *text, struct jit_notes *notes)
+{
+    char *end;
+    double seconds = text ? strtod(text, &end) : 0;
+    if (!text || !*text)
+        return 60;
+    if (seconds > 0 && seconds < 3600 && !*end)
+        return seconds;
+    notes_add(notes, MSG_SETTING, "AKG_CC_LIMIT", text, "a number of seconds between 0 and 3600",
+              "without it the limit is 60, as it is now");
+    return 60;
+}
+
+void compilers_choose(struct compilers *compilers, struct jit_notes *notes)
 {
     const char *named = getenv("AKG_CC"), *limit = getenv("AKG_CC_LIMIT");
     const char *list = named && named[strspn(named, " ,")] ? named : CONFIGURED_COMPILERS;
-    double seconds = limit ? strtod(limit, NULL) : 0;
-    *compilers = (struct compilers){.limit = seconds > 0 && seconds < 3600 ? seconds : 60};
+    *compilers = (struct compilers){.limit = read_limit(limit, notes)};
     compilers->commands = memory_copy_string(list);
     compilers->words = memory_copy_string(list);
     char *rest = compilers->commands, *rest_of_words = compilers->words, *command, *words;

@@ -5,6 +5,7 @@
 #define JIT_COMPILER_H
 
 #include "../base/text.h"
+#include "notes.h"
 
 #include <stdatomic.h>
 
@@ -25,7 +26,7 @@ struct compilers {
 
 /* Those that AKG_CC names, with commas between them, else those that configure found; the first few of them.
  * AKG_CC_LIMIT is their time. */
-void compilers_choose(struct compilers *compilers);
+void compilers_choose(struct compilers *compilers, struct jit_notes *notes);
 void compilers_free(struct compilers *compilers);
 
 /* What tells it from others, and from itself after an update: its file's path, size and time, and the

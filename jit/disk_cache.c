@@ -39,13 +39,19 @@ enum { CHECKED_FROM = offsetof(struct entry_head, key_size) };
 /* ---- which directory -------------------------------------------------------------------------- */
 
 /* "64M": bytes, with K, M or G. */
-static uint64_t read_limit(const char *text)
+static uint64_t read_limit(const char *text, struct jit_notes *notes)
 {
+    if (!text || !*text)
+        return usual_limit;
+
     char *end;
     unsigned long long count = strtoull(text, &end, 10);
     const char *units = "KMG", *unit = *end ? strchr(units, *end) : NULL;
     int shift = unit ? 10 * (int)(unit - units + 1) : 0;
     bool good = end != text && *text != '-' && (!*end || (unit && !end[1])) && count <= UINT64_MAX >> shift;
+    if (!good)
+        notes_add(notes, MSG_SETTING, "AKG_CACHE_SIZE", text, "a number of bytes, as 64M or 2G",
+                  "without it the limit is 256M, as it is now");
     return good ? count << shift : usual_limit;
 }
 
@@ -56,7 +62,7 @@ void disk_cache_choose(struct disk_cache *cache, struct arena *arena, const char
                *limit = getenv("AKG_CACHE_SIZE");
     const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 
-    *cache = (struct disk_cache){.limit = limit ? read_limit(limit) : usual_limit, .notes = notes};
+    *cache = (struct disk_cache){.limit = read_limit(limit, notes), .notes = notes};
     if (wanted && *wanted ? strcmp(wanted, "off") == 0 : mode && strcmp(mode, "off") == 0)
         return;
     if (wanted && !*wanted)

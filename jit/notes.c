@@ -18,6 +18,8 @@ void notes_free(struct jit_notes *notes)
 void notes_add(struct jit_notes *notes, enum message message, const char *first, const char *second,
                const char *third, const char *help)
 {
+    if (!notes)
+        return;
     pthread_mutex_lock(&notes->lock);
     if (!notes->list)
         notes->list = diagnostics_create("", NULL, 0);

@@ -16,7 +16,8 @@ struct jit_notes {
 
 void notes_init(struct jit_notes *notes);
 void notes_free(struct jit_notes *notes);
-/* A warning with up to three strings. Where there is no memory for it, it is lost. */
+/* A warning with up to three strings. Where there is no memory for it, or notes is
+ * NULL, it is lost. */
 void notes_add(struct jit_notes *notes, enum message message, const char *first, const char *second,
                const char *third, const char *help);
 /* What was added since the last time, or NULL. */

@@ -29,18 +29,24 @@ enum { TIMED = 16 };
 
 /* ---- the optimiser of a module ------------------------------------------------------------------ */
 
-static jit_tier tier_of_environment(void)
+static jit_tier tier_of_environment(struct jit_notes *notes)
 {
     const char *name = getenv("AKG_TIER");
-    if (name && strcmp(name, "auto") == 0)
+    if (!name || !*name || strcmp(name, "instant") == 0)
+        return JIT_TIER_INSTANT;
+    if (strcmp(name, "auto") == 0)
         return JIT_TIER_AUTO;
-    return name && strcmp(name, "optimised") == 0 ? JIT_TIER_OPTIMISED : JIT_TIER_INSTANT;
+    if (strcmp(name, "optimised") == 0)
+        return JIT_TIER_OPTIMISED;
+    notes_add(notes, MSG_SETTING, "AKG_TIER", name, "instant, auto or optimised",
+              "without it the tier is instant, as it is now");
+    return JIT_TIER_INSTANT;
 }
 
 void optimiser_init(struct optimiser *optimiser, jit_tier tier, const struct disk_cache *cache,
                     struct jit_notes *notes)
 {
-    *optimiser = (struct optimiser){.tier = tier ? tier : tier_of_environment(),
+    *optimiser = (struct optimiser){.tier = tier ? tier : tier_of_environment(notes),
                                     .cache = cache,
                                     .notes = notes,
                                     .last = &optimiser->first,
@@ -48,7 +54,7 @@ void optimiser_init(struct optimiser *optimiser, jit_tier tier, const struct dis
     atomic_init(&optimiser->cancelled, false);
     atomic_init(&optimiser->broken, 0);
     if (optimiser->tier != JIT_TIER_INSTANT)
-        compilers_choose(&optimiser->compilers);
+        compilers_choose(&optimiser->compilers, notes);
     pthread_mutex_init(&optimiser->lock, NULL);
     pthread_cond_init(&optimiser->idle, NULL);
 }

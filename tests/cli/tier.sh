@@ -63,4 +63,18 @@ child=$!
 wait $child
 assert 'perf finds names' grep -q '^[0-9a-f]* [0-9a-f]* akg:steps$' /tmp/perf-$child.map
 rm -f /tmp/perf-$child.map
+
+# ---- settings that mean nothing
+
+AKG_TIER=fast AKG_CACHE_SIZE=much
+export AKG_CACHE_SIZE
+expect 0 'settings that mean nothing' run steps.akg 'x=arange(2)'
+stdout_is 'x int64[2] = [0, 0]'
+stderr_has "AKG_TIER is 'fast', not instant, auto or optimised [AKG0764]"
+stderr_has "AKG_CACHE_SIZE is 'much', not a number of bytes, as 64M or 2G [AKG0764]"
+unset AKG_CACHE_SIZE
+AKG_TIER=auto AKG_CC_LIMIT=ten
+export AKG_CC_LIMIT
+expect 0 'a limit that is no number' run steps.akg 'x=arange(2)'
+stderr_has "AKG_CC_LIMIT is 'ten', not a number of seconds between 0 and 3600 [AKG0764]"
 finish

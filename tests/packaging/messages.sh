@@ -57,6 +57,7 @@ function-attribute        tests/unit/test_function.c
 host-skip                 tests/unit/test_function.c
 cache-damaged             tests/unit/test_disk_cache.c
 cache-refused             tests/unit/test_disk_cache.c
+setting                   tests/cli/tier.sh
 compiler-failed           tests/unit/test_optimised.c
 compiler-wrong            tests/unit/test_optimised.c
 dlpack                    tests/unit/test_tensor.c

@@ -553,7 +553,7 @@ static bool find_compiler(char *command, size_t size)
     struct compilers compilers;
     struct text identity;
     text_init(&identity);
-    compilers_choose(&compilers);
+    compilers_choose(&compilers, NULL);
     bool found = compilers.count > 0 && compiler_identify(&compilers.items[0], &identity) &&
                  strlen(compilers.items[0].command) < size;
     snprintf(command, size, "%s", found ? compilers.items[0].command : "");
