@@ -5,7 +5,8 @@
  * store each, of the same tensor. Produces one straight line of items. Where elements decide, a branch is
  * guessed wrong half the time, at the cost of twenty such items. What a condition waits for is looked at:
  * where it is a load or a float that the loop makes of what it assigns, a guess would go ahead and the branch
- * stays.
+ * stays. So it does where one side takes a variable from iteration to iteration in a longer chain than the
+ * other: a choice waits for the longer one each time, a guess only where it is taken.
  *
  * First the sides are gone through, and what they compute is listed, in steps, each with a name of its own;
  * nothing is built before it is sure that all of it can be.
@@ -14,12 +15,16 @@
 
 #include "pass.h"
 
+#include <stdlib.h>
+
 enum {
     MOST_STEPS = 24,
     MOST_NAMES = 6 /* assigned in an IF */,
     MOST_COST = 16,
     MOST_LETS = 100,
     MOST_LOADS = 8,
+    MOST_LONGER =
+        3 /* cycles of a chain; a wrong guess costs about 20, every other one of which may be wrong */,
     DEEPEST = 4
 };
 
@@ -37,6 +42,7 @@ struct state {
 struct step {
     struct ir_symbol *name;
     struct ir_expr *value;
+    int chain;                       /* chain_of the value */
     const struct ir_symbol *last_of; /* the variable that this is in the end; NULL: none */
 };
 
@@ -67,18 +73,57 @@ static struct ir_expr *use_of(struct choice *choice, const struct ir_symbol *sym
     return expr;
 }
 
+enum { NO_CHAIN = -1 };
+
+static int cycles_of(const struct ir_expr *expr)
+{
+    if (expr->kind == IR_LOAD)
+        return 5;
+    switch (expr->operation) {
+    case OP_MUL:
+        return 3;
+    case OP_FLOORDIV:
+    case OP_MOD:
+        return 6;
+    default:
+        return 1;
+    }
+}
+
+/* How many cycles a value comes behind what the innermost loop's last iteration made of its variables. */
+static int chain_of(const struct choice *choice, const struct ir_expr *expr)
+{
+    const struct flow_builder *builder = choice->builder;
+    int longest = NO_CHAIN;
+    for (int k = choice->count; expr->kind == IR_SYMBOL && k-- > 0;)
+        if (choice->steps[k].name == expr->symbol)
+            return choice->steps[k].chain;
+    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_VARIABLE)
+        return flow_assigns(builder->loops[builder->depth - 1].stmt, expr->symbol) ? 0 : NO_CHAIN;
+    struct ir_expr *const *from = expr->kind == IR_LOAD ? expr->access.indices : expr->operands;
+    int count = expr->kind == IR_LOAD        ? expr->access.buffer->rank
+                : expr->kind == IR_OPERATION ? expr->count
+                                             : 0;
+    for (int k = 0; k < count; k++) {
+        int chain = chain_of(choice, from[k]);
+        longest = chain > longest ? chain : longest;
+    }
+    return longest == NO_CHAIN ? NO_CHAIN : longest + cycles_of(expr);
+}
+
 static struct ir_expr *step(struct choice *choice, struct ir_symbol *name, struct ir_expr *value)
 {
-    if (choice->count == MOST_STEPS) {
+    if (choice->count == MOST_STEPS)
         refuse(choice);
+    if (choice->refused) /* then operands may be missing */
         return value;
-    }
     if (!name) {
         name = arena_new(choice->builder->arena, struct ir_symbol);
         name->kind = IR_SYMBOL_LET;
         name->dtype = value->dtype;
     }
-    choice->steps[choice->count++] = (struct step){.name = name, .value = value};
+    choice->steps[choice->count++] =
+        (struct step){.name = name, .value = value, .chain = chain_of(choice, value)};
     return use_of(choice, name);
 }
 
@@ -223,9 +268,11 @@ static bool is_same(const struct ir_expr *a, const struct ir_expr *b)
 static struct ir_expr *selection(struct choice *choice, struct ir_expr *condition, struct ir_expr *yes,
                                  struct ir_expr *no)
 {
-    if (is_same(yes, no))
+    if (is_same(yes, no) || choice->refused)
         return yes;
-    if (dtype_is_float(yes->dtype))
+    int chain = chain_of(choice, yes), other = chain_of(choice, no);
+    if (dtype_is_float(yes->dtype) ||
+        (chain != NO_CHAIN && other != NO_CHAIN && abs(chain - other) > MOST_LONGER))
         refuse(choice);
     struct ir_expr *expr = arena_new(choice->builder->arena, struct ir_expr);
     expr->kind = IR_OPERATION;
