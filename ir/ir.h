@@ -358,6 +358,9 @@ bool ir_access_equal(const struct ir_access *a, const struct ir_access *b);
  * int64 and bool, sums of int64, neutral elements. Never drops an operand that could stop the kernel. */
 struct ir_expr *ir_fold(struct ir_kernel *kernel, enum operation operation, struct ir_expr *const *operands);
 
+/* What an operation of two numbers of int64 is; false where it overflows, stops, or is of another kind. */
+bool ir_compute_integer(enum operation operation, int64_t a, int64_t b, int64_t *result);
+
 /* Calls visit for the expression and all below it, parents first; stops early when it returns false, and says
  * so. */
 bool ir_expr_walk(struct ir_expr *expr, bool (*visit)(struct ir_expr *expr, void *context), void *context);

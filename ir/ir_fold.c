@@ -82,9 +82,29 @@ static bool divide_constants(enum operation operation, int64_t a, int64_t b, int
     return true;
 }
 
-static bool compute_integer(enum operation operation, int64_t a, int64_t b, int64_t *result)
+bool ir_compute_integer(enum operation operation, int64_t a, int64_t b, int64_t *result)
 {
+    int shift = (int)(b & 63); /* as the language has it */
+
     switch (operation) {
+    case OP_ADD:
+        return !__builtin_add_overflow(a, b, result);
+    case OP_SUB:
+        return !__builtin_sub_overflow(a, b, result);
+    case OP_SHL:
+        return shift < 63 && !__builtin_mul_overflow(a, (int64_t)1 << shift, result);
+    case OP_SHR:
+        *result = a >> shift;
+        return true;
+    case OP_BITAND:
+        *result = a & b;
+        return true;
+    case OP_BITOR:
+        *result = a | b;
+        return true;
+    case OP_BITXOR:
+        *result = a ^ b;
+        return true;
     case OP_MUL:
         return !__builtin_mul_overflow(a, b, result);
     case OP_FLOORDIV:
@@ -135,7 +155,7 @@ static struct ir_expr *fold_constants(struct ir_kernel *kernel, enum operation o
     bool truth;
 
     if (constant_of(operands[0], AKG_INT64, &a) && constant_of(operands[1], AKG_INT64, &b)) {
-        if (compute_integer(operation, a, b, &result))
+        if (ir_compute_integer(operation, a, b, &result))
             return constant(kernel, AKG_INT64, result, operands);
         if (compute_comparison(operation, a, b, &truth))
             return constant(kernel, AKG_BOOL, truth, operands);

@@ -70,6 +70,19 @@ static bool is_alone(const struct dependence_builder *builder, const struct depe
     return true;
 }
 
+/* Whether an index of both is a number, and not the same one. */
+static bool are_apart(const struct dependence_builder *builder, const struct dependence_use *a,
+                      const struct dependence_use *b)
+{
+    int rank = builder->result->accesses.items[a->number].access->buffer->rank;
+
+    for (int axis = 0; axis < rank; axis++)
+        if (!a->indices[axis].count && !b->indices[axis].count &&
+            a->indices[axis].constant != b->indices[axis].constant)
+            return true;
+    return false;
+}
+
 /* ---- directions ---------------------------------------------------------- */
 
 /* Iterations from the first access to the second; false in a while loop. */
@@ -398,7 +411,7 @@ bool dependence_test_pair(struct dependence_builder *builder, struct dependence_
     struct dependence_pair *pair = builder->pair;
     int depth = common_loops(a->place, b->place);
 
-    if (!depth || (a == b && is_alone(builder, a, depth)))
+    if (!depth || (a == b ? is_alone(builder, a, depth) : are_apart(builder, a, b)))
         return true;
     if (builder->result->items.count >= RECORDS)
         return false;

@@ -187,7 +187,8 @@ struct tests {
     struct vector_plan *plan;
     struct flow *flow;
     struct ir_kernel *kernel;           /* with an arena for what is made here */
-    LIST(const struct ir_stmt *) loops; /* so far: those around the one at hand are among them */
+    LIST(const struct ir_stmt *) loops; /* so far: those around the one at hand are among them, from the statement
+                                           in question on */
 };
 
 /* ---- how far a bound goes ---- */
@@ -287,6 +288,8 @@ struct vector_loop *flow_plan_short(struct vector_plan *plan, const struct ir_ke
     struct flow flow = {.loops = 0};
     struct ir_kernel copy = with_arena(kernel, &plan->arena);
     struct tests tests = {.plan = plan, .flow = &flow, .kernel = &copy};
+    if (stmt->kind == IR_FOR)
+        list_push(&plan->arena, &tests.loops, stmt);
     if (!ir_block_walk(stmt->body, add_test, &tests) || !flow.tests.count || flow.tests.count > MOST_TESTS)
         return NULL;
     struct vector_loop *loop = flow_build(&plan->arena, stmt, options);

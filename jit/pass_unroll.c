@@ -34,19 +34,26 @@ struct size {
 
 static bool is_known(const struct ir_expr *expr, int64_t *value)
 {
-    struct pass_affine sum;
-    int64_t part;
+    int64_t a, b;
 
-    if (!pass_affine_of(expr, &sum))
+    if (expr->dtype != AKG_INT64)
         return false;
-    *value = sum.constant;
-    for (int k = 0; k < sum.count; k++) {
-        const int64_t *note = sum.terms[k].symbol->note;
-        if (!note || __builtin_mul_overflow(*note, sum.terms[k].coefficient, &part) ||
-            __builtin_add_overflow(*value, part, value))
-            return false;
+    switch (expr->kind) {
+    case IR_INTEGER:
+        *value = expr->integer;
+        return true;
+    case IR_SYMBOL:
+        if (expr->symbol->kind == IR_SYMBOL_LET && expr->symbol->value)
+            return is_known(expr->symbol->value, value);
+        if (expr->symbol->note)
+            *value = *(const int64_t *)expr->symbol->note;
+        return expr->symbol->note;
+    case IR_OPERATION:
+        return expr->count == 2 && is_known(expr->operands[0], &a) && is_known(expr->operands[1], &b) &&
+               ir_compute_integer(expr->operation, a, b, value);
+    default:
+        return false;
     }
-    return true;
 }
 
 /* Iterations of a loop whose bounds are known; -1: they are not, or there are too many. */
@@ -331,7 +338,7 @@ static bool goes_along(struct pass *pass, const struct dependences *dependences,
 
 /* ---- writing out ------------------------------------------------------------------------------ */
 
-/* Indices with constants in them become the sums that they are. */
+/* Indices with constants in them become the sums that they are, names of constants these. */
 static struct ir_expr *fold(struct pass *pass, struct ir_expr *expr, void *context)
 {
     struct ir_expr *operands[3] = {NULL, NULL, NULL}, *simpler;
@@ -339,6 +346,9 @@ static struct ir_expr *fold(struct pass *pass, struct ir_expr *expr, void *conte
     if (expr->kind == IR_LOAD)
         for (int k = 0; k < expr->access.buffer->rank; k++)
             expr->access.indices[k] = fold(pass, expr->access.indices[k], context);
+    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET && expr->symbol->value &&
+        expr->symbol->value->kind == IR_INTEGER)
+        return ir_integer(pass->kernel, expr->dtype, expr->symbol->value->integer);
     if (expr->kind != IR_OPERATION)
         return expr;
     for (int k = 0; k < expr->count; k++)
