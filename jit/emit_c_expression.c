@@ -331,6 +331,25 @@ static bool stays_half(enum operation operation)
     }
 }
 
+/* Squares and cubes, which are products by what akg_pow is; false: it is another power. */
+static bool power(struct emitter *emitter, const struct ir_expr *expr, const struct emit_value *operands,
+                  struct emit_value *result)
+{
+    akg_dtype dtype = expr->dtype;
+    if (expr->operation != OP_POW || !operands[1].constant)
+        return false;
+    double exponent = dtype_to_double(dtype, operands[1].number);
+    if (exponent != 2 && exponent != 3)
+        return false;
+    struct emit_value a = operands[0].simple ? operands[0] : emit_hoist(emitter, dtype, operands[0]);
+    const char *text = emit_operand(emitter, a, EMIT_MULTIPLY + 1);
+    *result = emit_made(a.depth + 2,
+                        exponent == 2 ? arena_format(&emitter->arena, "%s * %s", text, text)
+                                      : arena_format(&emitter->arena, "%s * %s * %s", text, text, text),
+                        EMIT_MULTIPLY);
+    return true;
+}
+
 static struct emit_value float_operation(struct emitter *emitter, const struct ir_expr *expr,
                                          const struct emit_value *operands)
 {
@@ -339,7 +358,9 @@ static struct emit_value float_operation(struct emitter *emitter, const struct i
     const char *other = emitter->dialect->function_of(emitter, expr);
     const char *function = other ? other : dtype == AKG_FLOAT64 ? row->c64 : row->c32;
     struct emit_value value;
-    if (*function) {
+    if (power(emitter, expr, operands, &value)) {
+        /* as it is */
+    } else if (*function) {
         value = emit_call(emitter, function, expr->count, operands);
     } else if (expr->operation == OP_NEG) {
         value =

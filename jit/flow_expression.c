@@ -531,6 +531,24 @@ static int fused(struct flow_builder *builder, bool wide, const int *operands)
     return flow_add(builder, item);
 }
 
+/* Powers that are products or a quotient by what akg_pow is; fourth ones where results may differ a little;
+ * FLOW_NONE: it is another one. */
+static int power(struct flow_builder *builder, const struct ir_expr *expr, int a)
+{
+    const struct ir_expr *by = expr->operands[1];
+    bool wide = expr->dtype == AKG_FLOAT64;
+    double exponent = by->kind == IR_REAL ? by->real : 0;
+    if (exponent == -1)
+        return float_pair(builder, X86_VDIVSS, X86_VDIVSD, wide,
+                          flow_number(builder, wide, wide ? 0x3ff0000000000000 : 0x3f800000), a);
+    if (exponent != 2 && exponent != 3 && (exponent != 4 || builder->options->strict))
+        return FLOW_NONE;
+    int square = float_pair(builder, X86_VMULSS, X86_VMULSD, wide, a, a);
+    return exponent == 2
+               ? square
+               : float_pair(builder, X86_VMULSS, X86_VMULSD, wide, square, exponent == 3 ? a : square);
+}
+
 /* Operations whose result a half holds if it holds the operands. */
 static bool stays_half(enum operation operation)
 {
@@ -581,6 +599,9 @@ static int float_value(struct flow_builder *builder, const struct ir_expr *expr)
         return unordered(builder, wide, a);
     default: {
         const struct operation_row *row = &operation_table[operation];
+        int product = operation == OP_POW ? power(builder, expr, a) : FLOW_NONE;
+        if (product >= 0)
+            return product;
         return flow_call(builder, wide ? row->c64 : row->c32, dtype_is_float(expr->dtype), operands,
                          expr->count);
     }
