@@ -514,6 +514,7 @@ static int run_alone(const struct jit_frame *frame, jit_part *part, int64_t low,
     if (!is_timed)
         return part(frame, low, high, kept);
     int64_t start = now();
+    pool_rate_begin(part, false, operations, start);
     int stopped = part(frame, low, high, kept);
     pool_rate_learn(part, false, operations, (double)(now() - start));
     return stopped;
@@ -525,6 +526,8 @@ static int run_shared(struct job *job, double operations, bool is_timed)
     bool are_awake = atomic_load(&pool.awake) >= job->threads - 1;
     int64_t start = is_timed ? now() : 0;
 
+    if (is_timed)
+        pool_rate_begin(job->part, true, operations, start);
     pthread_mutex_init(&job->lock, NULL);
     pool_share(job);
     pthread_mutex_destroy(&job->lock);
@@ -578,7 +581,7 @@ int pool_split(const struct jit_frame *frame, jit_part *part, int64_t low, int64
     job.iterations = (int64_t)iterations;
     uint64_t least = (uint64_t)(job.grain + split_unit(job.grain)); /* for two grains */
     double operations = work * (double)iterations, expected = pool_rate_expect(part, operations);
-    struct pool_rate_run run = pool_rate_next(part, expected);
+    struct pool_rate_run run = pool_rate_next(part, expected, now);
     if (iterations < least || iterations > INT64_MAX || !run.is_shared || !is_worth_sharing(expected) ||
         (own && own_size(own) > MOST_OWN) || pthread_mutex_trylock(&pool.busy))
         return run_alone(frame, part, low, high, kept, operations, run.is_timed);

@@ -16,8 +16,11 @@ struct pool_rate_run {
 
 /* Nanoseconds of one thread for so many operations of the part, about. Thread-safe, as the others are. */
 double pool_rate_expect(jit_part *part, double operations);
-/* The next run, which is expected to take one thread that long. */
-struct pool_rate_run pool_rate_next(jit_part *part, double nanoseconds);
+/* The next run, which is expected to take one thread that long. The clock is asked where a run before was
+ * timed. */
+struct pool_rate_run pool_rate_next(jit_part *part, double nanoseconds, int64_t (*clock)(void));
+/* A run that is timed begins. */
+void pool_rate_begin(jit_part *part, bool is_shared, double operations, int64_t moment);
 /* By the clock, of one that was timed; `is_shared`: by threads that were awake when it began. */
 void pool_rate_learn(jit_part *part, bool is_shared, double operations, double nanoseconds);
 
