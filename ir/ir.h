@@ -308,6 +308,10 @@ struct ir_kernel {
 
 /* ---- building (ir_build.c) ---------------------------------------------- */
 
+/* The kernel for those who make nodes of their own beside it, which go into another arena, and names, which
+ * need not differ from the kernel's. No dims or attributes. */
+struct ir_kernel ir_kernel_beside(const struct ir_kernel *kernel, struct arena *arena);
+
 struct ir_kernel *ir_kernel_new(struct arena *arena, const char *name);
 /* Appended to kernel->buffers; the shape entries are to be filled. Contiguous unless an input. The name is
  * made unique as a symbol's is. */

@@ -36,6 +36,14 @@ struct ir_buffer *ir_buffer_new(struct ir_kernel *kernel, const char *name, enum
     return buffer;
 }
 
+struct ir_kernel ir_kernel_beside(const struct ir_kernel *kernel, struct arena *arena)
+{
+    struct ir_kernel beside = *kernel;
+    beside.arena = arena;
+    beside.names = ir_names_new(arena);
+    return beside;
+}
+
 struct ir_symbol *ir_symbol_new(struct ir_kernel *kernel, enum ir_symbol_kind kind, const char *name,
                                 akg_dtype dtype)
 {

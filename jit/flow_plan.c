@@ -40,6 +40,18 @@ static bool has_loops(const struct ir_stmt *first)
     return !ir_block_walk((struct ir_stmt *)first, is_no_loop, NULL);
 }
 
+struct vector_loop *flow_plan_loop(struct vector_plan *plan, const struct ir_kernel *kernel,
+                                   const struct ir_stmt *stmt, const struct vector_options *options)
+{
+    const struct ir_stmt *written = flow_written(&plan->arena, kernel, stmt, options);
+    struct vector_loop *loop = flow_build(&plan->arena, written, options);
+    if (!loop && written != stmt) /* too large, perhaps */
+        loop = flow_build(&plan->arena, stmt, options);
+    if (loop)
+        loop->stmt = stmt;
+    return loop;
+}
+
 enum { NAMES = 100 /* looked into for a bound */ };
 
 /* What a bound hangs on; scalars stand for their values, as far as these are looked into. */
@@ -117,14 +129,6 @@ static const struct ir_expr *bound_at(struct ir_kernel *kernel, const struct ir_
     return ir_expr_walk(fixed, stays, &fixing) && !vector_may_stop(fixed, options) ? fixed : NULL;
 }
 
-/* The kernel with an arena for what is made here. */
-static struct ir_kernel with_arena(const struct ir_kernel *kernel, struct arena *arena)
-{
-    struct ir_kernel copy = *kernel;
-    copy.arena = arena;
-    return copy;
-}
-
 static const struct vector_loop *part_of(const struct vector_loop *loop, const struct ir_stmt *inner)
 {
     for (int k = 0; loop->band && k < loop->band->parts.count; k++)
@@ -160,7 +164,7 @@ struct vector_loop *flow_plan_ragged(struct vector_plan *plan, const struct ir_k
     if (!inner || (number < 0 && row < 0) || has_lanes || !pass_is_of_call(stmt->low) ||
         !pass_is_of_call(stmt->high))
         return NULL;
-    struct ir_kernel copy = with_arena(kernel, &plan->arena);
+    struct ir_kernel copy = ir_kernel_beside(kernel, &plan->arena);
     struct ir_expr *last = ir_operation(&copy, OP_SUB, stmt->high, ir_integer(&copy, AKG_INT64, 1), NULL);
     bool adjoin = is_loaded(inner->low) && is_loaded(inner->high);
     struct flow_test test = {.begins = bound_at(&copy, stmt, inner->low, adjoin ? stmt->low : last, options),
@@ -168,7 +172,7 @@ struct vector_loop *flow_plan_ragged(struct vector_plan *plan, const struct ir_k
                              .few = number < 0 ? FEW_CALLED : few_of_row(plan->loops.items[number], inner),
                              .in_iterations = true,
                              .adjoin = adjoin};
-    struct vector_loop *loop = test.begins && test.ends ? flow_build(&plan->arena, stmt, options) : NULL;
+    struct vector_loop *loop = test.begins && test.ends ? flow_plan_loop(plan, kernel, stmt, options) : NULL;
     if (loop)
         list_push(&plan->arena, &loop->flow->tests, test);
     return loop;
@@ -186,9 +190,10 @@ static bool calls(struct ir_expr *expr, void *context)
 struct tests {
     struct vector_plan *plan;
     struct flow *flow;
-    struct ir_kernel *kernel;           /* with an arena for what is made here */
-    LIST(const struct ir_stmt *) loops; /* so far: those around the one at hand are among them, from the statement
-                                           in question on */
+    struct ir_kernel *kernel; /* with an arena for what is made here */
+    LIST(const struct ir_stmt *)
+    loops; /* so far: those around the one at hand are among them, from the statement
+              in question on */
 };
 
 /* ---- how far a bound goes ---- */
@@ -286,13 +291,13 @@ struct vector_loop *flow_plan_short(struct vector_plan *plan, const struct ir_ke
 {
     enum { MOST_TESTS = 8 };
     struct flow flow = {.loops = 0};
-    struct ir_kernel copy = with_arena(kernel, &plan->arena);
+    struct ir_kernel copy = ir_kernel_beside(kernel, &plan->arena);
     struct tests tests = {.plan = plan, .flow = &flow, .kernel = &copy};
     if (stmt->kind == IR_FOR)
         list_push(&plan->arena, &tests.loops, stmt);
     if (!ir_block_walk(stmt->body, add_test, &tests) || !flow.tests.count || flow.tests.count > MOST_TESTS)
         return NULL;
-    struct vector_loop *loop = flow_build(&plan->arena, stmt, options);
+    struct vector_loop *loop = flow_plan_loop(plan, kernel, stmt, options);
     for (int k = 0; loop && k < flow.tests.count; k++)
         list_push(&plan->arena, &loop->flow->tests, flow.tests.items[k]);
     return loop;

@@ -584,7 +584,8 @@ static void plan_flows(struct planning *planning, const struct ir_stmt *first, i
             continue;
         }
         bool touched = loops && is_touched(planning, stmt->body);
-        if (loops && !touched && add_loop(planning, flow_build(&plan->arena, stmt, planning->options)))
+        if (loops && !touched &&
+            add_loop(planning, flow_plan_loop(plan, planning->kernel, stmt, planning->options)))
             continue;
         if (touched && !in_short)
             has_short =
