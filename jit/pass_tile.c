@@ -621,6 +621,23 @@ static void sum_by_lines(struct tile_nest *nest)
 
 /* ---- the walk --------------------------------------------------------------------------------------- */
 
+/* Which loops around the nest may run in any order, while it is what the program has: of blocks and panels
+ * the analysis would have a hundred times as much to decide. */
+static void note_around(struct pass *pass, const struct tile_around *around)
+{
+    const struct tile_around *outermost = around;
+    while (outermost && outermost->outer)
+        outermost = outermost->outer;
+    if (!outermost || outermost->loop->independent)
+        return;
+    const struct dependences *dependences = pass_dependences(pass, outermost->loop);
+    for (; dependences && around; around = around->outer) {
+        const struct dependence_loop *row = dependence_loop_is_parallel(dependences, around->loop);
+        around->loop->independent |= row && row->verdict == DEPENDENCE_PARALLEL && !row->accumulates &&
+                                     !row->leaves && !row->incomplete;
+    }
+}
+
 static bool try_nest(struct pass *pass, struct ir_stmt *stmt, const struct tile_around *around)
 {
     struct tile_nest nest;
@@ -628,6 +645,8 @@ static bool try_nest(struct pass *pass, struct ir_stmt *stmt, const struct tile_
     if (!tile_find_nest(pass, stmt, &nest) || !tile_is_parallel(&nest))
         return false;
     stmt->independent = nest.columns->independent = true;
+    if (!never_pays(&nest))
+        note_around(pass, around);
     struct ir_expr *pays = condition(&nest);
     if (tile_turn(&nest, around, pays->kind == IR_INTEGER && pays->integer))
         return true;

@@ -37,7 +37,7 @@ bool tile_find_nest(struct pass *pass, struct ir_stmt *stmt, struct tile_nest *n
 /* The loops that the statement is in, from the innermost on. */
 struct tile_around {
     const struct tile_around *outer;
-    const struct ir_stmt *loop;
+    struct ir_stmt *loop;
     struct ir_stmt **before; /* what is to come before it */
 };
 
