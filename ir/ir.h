@@ -245,6 +245,7 @@ struct ir_stmt {
     unsigned hint;              /* FOR */
     bool independent; /* FOR: a pass knows, and notes for back ends, that no iteration depends on another one:
                          they may run in any order, or at once */
+    bool in_turn;  /* FOR: likewise that they may not, as far as anybody can tell: back ends need not ask */
     bool deferred; /* IF: a pass made the body for calls that may never come; back ends may leave its code for
                       when it is first reached, and fall back on `otherwise` at any time: both do the same */
     LIST(struct ir_reduction) reductions; /* FOR: see above; empty until they have been looked for */

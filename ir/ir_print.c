@@ -192,6 +192,8 @@ static void print_for(struct text *out, const struct ir_stmt *stmt)
             text_format(out, " %s", hints[k]);
     if (stmt->independent)
         text_string(out, " independent");
+    if (stmt->in_turn)
+        text_string(out, " in_turn");
     for (int k = 0; k < stmt->reductions.count; k++)
         print_reduction(out, &stmt->reductions.items[k], k == 0);
 }

@@ -66,6 +66,10 @@ static struct ir_stmt *read_for(struct ir_reader *reader)
             stmt->independent = true;
             continue;
         }
+        if (ir_reader_accept(reader, "in_turn")) {
+            stmt->in_turn = true;
+            continue;
+        }
         int hint = ir_reader_choice(reader, hints, 5, "a hint");
         if (hint >= 0)
             stmt->hint |= 1u << hint;

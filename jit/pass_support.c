@@ -632,6 +632,7 @@ static struct ir_stmt *copy_stmt(struct pass *pass, const struct ir_stmt *stmt)
     copy->step = stmt->step;
     copy->hint = stmt->hint;
     copy->independent = stmt->independent;
+    copy->in_turn = stmt->in_turn;
     copy->deferred = stmt->deferred;
     copy->low = stmt->low ? pass_copy(pass, stmt->low) : NULL;
     copy->high = stmt->high ? pass_copy(pass, stmt->high) : NULL;

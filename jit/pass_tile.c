@@ -628,13 +628,15 @@ static void note_around(struct pass *pass, const struct tile_around *around)
     const struct tile_around *outermost = around;
     while (outermost && outermost->outer)
         outermost = outermost->outer;
-    if (!outermost || outermost->loop->independent)
+    if (!outermost || outermost->loop->independent || outermost->loop->in_turn)
         return;
     const struct dependences *dependences = pass_dependences(pass, outermost->loop);
     for (; dependences && around; around = around->outer) {
         const struct dependence_loop *row = dependence_loop_is_parallel(dependences, around->loop);
-        around->loop->independent |= row && row->verdict == DEPENDENCE_PARALLEL && !row->accumulates &&
-                                     !row->leaves && !row->incomplete;
+        bool is_parallel = row && row->verdict == DEPENDENCE_PARALLEL && !row->accumulates && !row->leaves &&
+                           !row->incomplete;
+        around->loop->independent |= is_parallel;
+        around->loop->in_turn = !around->loop->independent;
     }
 }
 

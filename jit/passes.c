@@ -73,7 +73,7 @@ static bool forget_notes(struct ir_stmt *stmt, void *context)
 {
     (void)context;
     stmt->reductions.count = 0;
-    stmt->independent = false;
+    stmt->independent = stmt->in_turn = false;
     return true;
 }
 

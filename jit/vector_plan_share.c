@@ -47,8 +47,8 @@ const struct dependences *plan_dependences_of(struct planning *planning, const s
 
 bool plan_is_parallel(struct planning *planning, const struct ir_stmt *stmt)
 {
-    if (stmt->independent)
-        return true;
+    if (stmt->independent || stmt->in_turn)
+        return stmt->independent;
     const struct dependence_loop *loop =
         dependence_loop_is_parallel(plan_dependences_of(planning, stmt), stmt);
     return loop && loop->verdict == DEPENDENCE_PARALLEL && !loop->leaves && !loop->incomplete;
@@ -114,7 +114,7 @@ static bool may_be_shared(struct planning *planning, const struct ir_stmt *loop)
     if (accumulates_tiles(loop))
         return false;
     if (split_is_closed(loop))
-        return loop->independent || (is_affordable(planning, loop) &&
+        return loop->independent || (!loop->in_turn && is_affordable(planning, loop) &&
                                      split_is_possible(plan_dependences_of(planning, loop), loop));
     return loop->reductions.count && is_affordable(planning, loop) &&
            split_only_accumulates(plan_dependences_of(planning, loop), loop, planning->options->strict);
