@@ -46,18 +46,83 @@ static bool tells_iteration(const struct linear_space *space, const struct depen
     return found;
 }
 
+/* By how much an index grows from one iteration of a loop to the next, modulo 2^64, where nothing else in it
+ * changes while the loop runs. */
+struct growth {
+    struct ir_stmt *loop;
+    int64_t step;
+    int left; /* nodes that are looked at */
+};
+
+static bool is_no_assignment(struct ir_stmt *stmt, void *symbol)
+{
+    return stmt->kind != IR_ASSIGN || stmt->symbol != symbol;
+}
+
+static bool is_not_declared(struct ir_stmt *stmt, void *symbol)
+{
+    bool declares = stmt->kind == IR_LET || stmt->kind == IR_VARIABLE || stmt->kind == IR_FOR;
+    return !declares || stmt->symbol != symbol;
+}
+
+/* What it brings to the growth, `factor` times; false: nobody can tell. */
+static bool add_growth(struct growth *growth, const struct ir_expr *expr, int64_t factor)
+{
+    struct ir_symbol *symbol = expr->symbol;
+    if (--growth->left < 0)
+        return false;
+    if (expr->kind == IR_SYMBOL && symbol == growth->loop->symbol) {
+        growth->step = (int64_t)((uint64_t)growth->step + (uint64_t)factor);
+        return true;
+    }
+    if (expr->kind == IR_SYMBOL) {
+        bool is_inside = !ir_block_walk(growth->loop->body, is_not_declared, symbol);
+        if (is_inside)
+            return symbol->kind == IR_SYMBOL_LET && symbol->value &&
+                   add_growth(growth, symbol->value, factor);
+        return symbol->kind != IR_SYMBOL_VARIABLE ||
+               ir_block_walk(growth->loop->body, is_no_assignment, symbol);
+    }
+    if (expr->kind != IR_OPERATION || expr->count != 2)
+        return expr->kind == IR_INTEGER;
+    const struct ir_expr *a = expr->operands[0], *b = expr->operands[1];
+    if (expr->operation == OP_ADD || expr->operation == OP_SUB)
+        return add_growth(growth, a, factor) &&
+               add_growth(growth, b, expr->operation == OP_ADD ? factor : (int64_t)(0 - (uint64_t)factor));
+    if (expr->operation != OP_MUL || (a->kind != IR_INTEGER && b->kind != IR_INTEGER))
+        return false;
+    int64_t by = a->kind == IR_INTEGER ? a->integer : b->integer;
+    return add_growth(growth, a->kind == IR_INTEGER ? b : a, (int64_t)((uint64_t)factor * (uint64_t)by));
+}
+
+/* Whether the index is another one in each iteration of the loop, though nobody knows how large it is and its
+ * sums may wrap: it goes on by less than 2^16, and no loop has 2^48 iterations. */
+static bool moves_on(const struct ir_expr *index, struct ir_stmt *loop)
+{
+    enum { NODES = 30, FAR = 1 << 16 };
+    struct growth growth = {.loop = loop, .left = NODES};
+    return loop->kind == IR_FOR && index->dtype == AKG_INT64 && add_growth(&growth, index, 1) &&
+           growth.step != 0 && growth.step > -FAR && growth.step < FAR;
+}
+
 /* Whether two accesses with the loops outside of `level` in the same iteration reach the same element only
  * where that of the level is, too: an index of both, which is the same expression, says so. */
 static bool is_pinned(const struct dependence_builder *builder, const struct dependence_use *a,
                       const struct dependence_use *b, int level)
 {
     const struct linear_space *space = &builder->context->space;
-    int rank = builder->result->accesses.items[a->number].access->buffer->rank;
+    const struct ir_access *of_a = builder->result->accesses.items[a->number].access,
+                           *of_b = builder->result->accesses.items[b->number].access;
+    struct ir_stmt *loop = builder->result->loops.items[a->place->scopes[level].loop].stmt;
 
-    for (int axis = 0; axis < rank; axis++)
-        if (linear_equal(&a->indices[axis], &b->indices[axis]) &&
-            tells_iteration(space, a->place, &a->indices[axis], level))
+    for (int axis = 0; axis < of_a->buffer->rank; axis++) {
+        bool same = linear_equal(&a->indices[axis], &b->indices[axis]);
+        if (same && tells_iteration(space, a->place, &a->indices[axis], level))
             return true;
+        if (same && ir_expr_equal(of_a->indices[axis], of_b->indices[axis]) &&
+            moves_on(of_a->indices[axis], loop))
+            return true;
+    }
     return false;
 }
 

@@ -3,8 +3,9 @@
  *
  * Consumes the items in their order; gives each value a register, or none: then it lives in the frame. A
  * value lives from where it is first made to where it is last used, and where a loop uses what was made
- * before it, to the end of that loop. Values that are used most, loops counted, choose first. What lives
- * across a call has a register that functions preserve, of which there are none for floats.
+ * before it, to the end of that loop. Values of inner loops choose first, and of one depth those that are
+ * used most for as long as they live: what is made and used at once keeps a register from nobody else. What
+ * lives across a call has a register that functions preserve, of which there are none for floats.
  */
 #include "flow_private.h"
 
@@ -26,6 +27,8 @@ static void touch(struct flow_code *code, int value, int at, const struct flow_i
     if (entry->last < at)
         entry->last = at;
     entry->weight += weight;
+    if (entry->depth < item->depth)
+        entry->depth = item->depth;
 }
 
 static void find_lives(struct flow_code *code)
@@ -147,17 +150,18 @@ static void choose(struct allocation *allocation, int k, int wished)
 }
 
 struct ordered {
-    double weight;
-    int length, number;
+    int depth;
+    double weight; /* for each item that it lives through */
+    int number;
 };
 
 static int compare_ordered(const void *first, const void *second)
 {
     const struct ordered *a = first, *b = second;
+    if (a->depth != b->depth)
+        return a->depth < b->depth ? 1 : -1;
     if (a->weight != b->weight)
         return a->weight < b->weight ? 1 : -1;
-    if (a->length != b->length)
-        return a->length > b->length ? 1 : -1;
     return a->number > b->number ? 1 : a->number < b->number ? -1 : 0;
 }
 
@@ -189,7 +193,7 @@ void flow_allocate(struct flow_code *code, struct arena *arena)
     struct ordered *order = arena_array(arena, struct ordered, code->values.count);
     for (int k = 0; k < code->values.count; k++) {
         const struct flow_value *value = &code->values.items[k];
-        order[k] = (struct ordered){value->weight, value->last - value->first, k};
+        order[k] = (struct ordered){value->depth, value->weight / (value->last - value->first + 1), k};
     }
     qsort(order, (size_t)code->values.count, sizeof *order, compare_ordered);
     int *partners = find_partners(code, arena);

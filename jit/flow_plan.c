@@ -24,7 +24,8 @@ enum {
     FEW_OF_LOOP = 9,
     FEW_OF_NEST = 4,
     FEW_LEAVING = 64,
-    FEW_OF_TRIANGLE = 20
+    FEW_OF_TRIANGLE = 20,
+    FEW_OF_CALLED = 36 /* rows of a triangle that are called one by one, and hand nothing on */
 };
 
 /* ---- rows that the data ends ------------------------------------------------------------------- */
@@ -259,7 +260,9 @@ static int few_of(const struct vector_loop *loop, const struct ir_stmt *stmt)
         return FEW_OF_NEST;
     if (loop && (loop->leaves || loop->counters.count))
         return FEW_LEAVING;
-    return !is_told && (stmt->reductions.count || (loop && loop->band)) ? FEW_OF_TRIANGLE : FEW_OF_LOOP;
+    if (is_told)
+        return FEW_OF_LOOP;
+    return stmt->reductions.count || (loop && loop->band) ? FEW_OF_TRIANGLE : FEW_OF_CALLED;
 }
 
 /* A test for each loop of the plan, and for the columns of a nest of few rows; false: it cannot be told

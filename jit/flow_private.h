@@ -93,6 +93,7 @@ struct flow_value {
     bool is_extended;  /* an integer of 32 bits that fills 64 with its sign or zeros */
     int first, last;   /* items between which it lives; first -1: in none */
     double weight;     /* how often it is used, about */
+    int depth;         /* in how many loops, at most */
     bool crosses_call; /* it lives across one */
     int at;            /* its register; -1: it lives in the frame */
     int home;          /* there, in bytes; -1: not yet */
