@@ -191,7 +191,9 @@ static bool calls(struct ir_expr *expr, void *context)
 struct tests {
     struct vector_plan *plan;
     struct flow *flow;
-    struct ir_kernel *kernel; /* with an arena for what is made here */
+    const struct ir_stmt *stmt; /* in question */
+    int deepest;                /* loops in it */
+    struct ir_kernel *kernel;   /* with an arena for what is made here */
     LIST(const struct ir_stmt *)
     loops; /* so far: those around the one at hand are among them, from the statement
               in question on */
@@ -265,6 +267,20 @@ static int few_of(const struct vector_loop *loop, const struct ir_stmt *stmt)
     return stmt->reductions.count || (loop && loop->band) ? FEW_OF_TRIANGLE : FEW_OF_CALLED;
 }
 
+/* Loops around it in the block, and itself; 0: it is not in there. */
+static int depth_in(const struct ir_stmt *block, const struct ir_stmt *loop)
+{
+    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
+        int inside = stmt == loop ? 1 : depth_in(stmt->body, loop);
+        if (inside)
+            return stmt == loop ? 1 : inside + (stmt->kind == IR_FOR);
+        int beside = depth_in(stmt->otherwise, loop);
+        if (beside)
+            return beside;
+    }
+    return 0;
+}
+
 /* A test for each loop of the plan, and for the columns of a nest of few rows; false: it cannot be told
  * before how long one is, or vectors of functions are called in it. */
 static bool add_test(struct ir_stmt *stmt, void *context)
@@ -282,7 +298,10 @@ static bool add_test(struct ir_stmt *stmt, void *context)
         return false;
     const struct vector_loop *loop = number < 0 ? NULL : tests->plan->loops.items[number];
     const struct vector_nest *nest = loop ? loop->nest : NULL;
-    bool is_told = ask_few(tests, stmt, few_of(loop, stmt));
+    int few = few_of(loop, stmt);
+    if (few == FEW_OF_LOOP && depth_in(tests->stmt->body, stmt) < tests->deepest)
+        few = FEW_OF_CALLED; /* others run more often */
+    bool is_told = ask_few(tests, stmt, few);
     const struct ir_stmt *columns = nest ? nest->loops[VECTOR_COLUMNS] : stmt;
     if (columns != stmt && pass_is_of_call(columns->low) && pass_is_of_call(columns->high))
         ask_few(tests, columns, nest->depth > VECTOR_DEPTHS + 1 ? FEW_OF_NEST : FEW_OF_LOOP);
@@ -292,10 +311,14 @@ static bool add_test(struct ir_stmt *stmt, void *context)
 struct vector_loop *flow_plan_short(struct vector_plan *plan, const struct ir_kernel *kernel,
                                     const struct ir_stmt *stmt, const struct vector_options *options)
 {
-    enum { MOST_TESTS = 8 };
+    enum { MOST_TESTS = 8, DEEPEST = 100 };
     struct flow flow = {.loops = 0};
     struct ir_kernel copy = ir_kernel_beside(kernel, &plan->arena);
-    struct tests tests = {.plan = plan, .flow = &flow, .kernel = &copy};
+    struct tests tests = {.plan = plan,
+                          .flow = &flow,
+                          .stmt = stmt,
+                          .deepest = ir_block_depth(stmt->body, DEEPEST),
+                          .kernel = &copy};
     if (stmt->kind == IR_FOR)
         list_push(&plan->arena, &tests.loops, stmt);
     if (!ir_block_walk(stmt->body, add_test, &tests) || !flow.tests.count || flow.tests.count > MOST_TESTS)
