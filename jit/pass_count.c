@@ -38,8 +38,6 @@ static struct ir_expr *number(struct counter *counter, int64_t value)
 /* Whether it is an axis of a tensor of the call, of which there are no negative ones. */
 static bool is_extent(const struct ir_kernel *kernel, const struct ir_expr *expr)
 {
-    if (expr->kind == IR_SYMBOL)
-        return expr->symbol->kind == IR_SYMBOL_DIM;
     for (int k = 0; k < kernel->buffers.count; k++) {
         const struct ir_buffer *buffer = kernel->buffers.items[k];
         for (int axis = 0; buffer->role != IR_TEMPORARY && axis < buffer->rank; axis++)
@@ -49,19 +47,46 @@ static bool is_extent(const struct ir_kernel *kernel, const struct ir_expr *expr
     return false;
 }
 
-static bool is_never_negative(const struct counter *counter, const struct ir_expr *expr)
+static bool is_small(const struct ir_expr *expr)
 {
-    for (int k = 0; expr->kind == IR_SYMBOL && k < counter->depth; k++)
-        if (counter->loops[k]->symbol == expr->symbol)
-            return counter->loops[k]->step > 0 && is_never_negative(counter, counter->loops[k]->low);
-    if (expr->kind == IR_INTEGER)
-        return expr->integer >= 0;
-    if (is_extent(counter->pass->kernel, expr))
+    return expr->kind == IR_INTEGER && expr->integer >= -INT32_MAX && expr->integer <= INT32_MAX;
+}
+
+/* Whether it is not negative, and far from wrapping: a dim, or the variable of a loop that begins at a small
+ * number, and goes on by one. */
+static bool is_natural(const struct counter *counter, const struct ir_expr *expr)
+{
+    if (expr->kind != IR_SYMBOL)
+        return false;
+    for (int k = 0; k < counter->depth; k++)
+        if (counter->loops[k]->symbol == expr->symbol) {
+            const struct ir_expr *low = counter->loops[k]->low;
+            return counter->loops[k]->step > 0 && is_small(low) && low->integer >= 0;
+        }
+    return expr->symbol->kind == IR_SYMBOL_DIM;
+}
+
+/* Whether the bound is such a one, a small number, or one and such a number together. */
+static bool is_plain(const struct counter *counter, const struct ir_expr *bound)
+{
+    if (bound->kind == IR_OPERATION && (bound->operation == OP_ADD || bound->operation == OP_SUB) &&
+        is_small(bound->operands[1]))
+        bound = bound->operands[0];
+    return is_small(bound) || is_natural(counter, bound);
+}
+
+/* Whether the count of iterations, as it is computed, is never negative where the loop has none. */
+static bool tells(const struct counter *counter, const struct ir_stmt *loop, const struct ir_expr *count)
+{
+    if (loop->step > 0 && loop->low->kind == IR_INTEGER && loop->low->integer == 0 &&
+        is_extent(counter->pass->kernel, loop->high))
         return true;
-    return expr->kind == IR_OPERATION &&
-           (expr->operation == OP_ADD || expr->operation == OP_MUL ||
-            (expr->operation == OP_FLOORDIV && ir_is_positive(expr->operands[1]))) &&
-           is_never_negative(counter, expr->operands[0]) && is_never_negative(counter, expr->operands[1]);
+    if (!is_plain(counter, loop->low) || !is_plain(counter, loop->high))
+        return false;
+    if (count->kind == IR_OPERATION && count->operation == OP_ADD && is_small(count->operands[1]) &&
+        count->operands[1]->integer >= 0)
+        count = count->operands[0];
+    return is_natural(counter, count) || (is_small(count) && count->integer >= 0);
 }
 
 /* How many iterations lie before the one at hand, or, where `at` is the end, in all. */
@@ -73,8 +98,15 @@ static struct ir_expr *count_to(struct counter *counter, const struct ir_stmt *l
 
 static struct ir_expr *count_all(struct counter *counter, const struct ir_stmt *loop)
 {
-    struct ir_expr *count = count_to(counter, loop, pass_copy(counter->pass, loop->high));
-    return is_never_negative(counter, count) ? count : apply(counter, OP_MAX, count, number(counter, 0));
+    struct pass *pass = counter->pass;
+    struct ir_expr *count = count_to(counter, loop, pass_copy(pass, loop->high));
+    if (tells(counter, loop, count))
+        return count;
+    struct ir_expr *runs = apply(counter, loop->step > 0 ? OP_LT : OP_GT, pass_copy(pass, loop->low),
+                                 pass_copy(pass, loop->high));
+    struct ir_expr *operands[] = {runs, count, number(counter, 0)},
+                   *known = ir_fold(pass->kernel, OP_SELECT, operands);
+    return known ? known : ir_operation(pass->kernel, OP_SELECT, runs, count, operands[2]);
 }
 
 /* ---- what grows ------------------------------------------------------------------------------------ */

@@ -145,12 +145,44 @@ static struct ir_stmt *load_before(struct pass *pass, const char *name, struct i
     return let;
 }
 
+/* Notes that are out of the way for a while. */
+struct kept_note {
+    struct ir_symbol *symbol;
+    void *note;
+};
+
+struct kept {
+    struct arena *arena;
+    LIST(struct kept_note) items;
+};
+
+static bool keep_note(struct ir_expr *expr, void *kept)
+{
+    struct kept *notes = kept;
+    if (expr->kind == IR_SYMBOL && expr->symbol->note) {
+        list_push(notes->arena, &notes->items, ((struct kept_note){expr->symbol, expr->symbol->note}));
+        expr->symbol->note = NULL;
+    }
+    return true;
+}
+
+/* A copy; symbols have notes of this pass, which stand for nothing. */
+static struct ir_expr *copy_as_it_is(struct pass *pass, struct ir_expr *expr)
+{
+    struct kept notes = {.arena = pass->arena};
+    ir_expr_walk(expr, keep_note, &notes);
+    struct ir_expr *copy = pass_copy(pass, expr);
+    for (int k = 0; k < notes.items.count; k++)
+        notes.items.items[k].symbol->note = notes.items.items[k].note;
+    return copy;
+}
+
 /* In the place of the loop: a test whether it has an iteration, around the bounds and the loop. */
 static void load_bounds(struct pass *pass, struct ir_stmt **place, struct ir_stmt *inner)
 {
     struct ir_stmt *loop = *place, *guard = ir_stmt_new(pass->kernel, IR_IF, loop->span);
-    guard->value = ir_operation(pass->kernel, loop->step > 0 ? OP_LT : OP_GT, pass_copy(pass, loop->low),
-                                pass_copy(pass, loop->high), NULL);
+    guard->value = ir_operation(pass->kernel, loop->step > 0 ? OP_LT : OP_GT, copy_as_it_is(pass, loop->low),
+                                copy_as_it_is(pass, loop->high), NULL);
     guard->next = loop->next;
     guard->body = load_before(pass, "from", &inner->low);
     guard->body->next = load_before(pass, "to", &inner->high);
