@@ -41,16 +41,23 @@ static bool has_loops(const struct ir_stmt *first)
     return !ir_block_walk((struct ir_stmt *)first, is_no_loop, NULL);
 }
 
-struct vector_loop *flow_plan_loop(struct vector_plan *plan, const struct ir_kernel *kernel,
-                                   const struct ir_stmt *stmt, const struct vector_options *options)
+static struct vector_loop *plan_loop(struct vector_plan *plan, const struct ir_kernel *kernel,
+                                     const struct ir_stmt *stmt, const struct vector_options *options,
+                                     bool in_fours)
 {
-    const struct ir_stmt *written = flow_written(&plan->arena, kernel, stmt, options);
+    const struct ir_stmt *written = flow_written(&plan->arena, kernel, stmt, options, in_fours);
     struct vector_loop *loop = flow_build(&plan->arena, written, options);
     if (!loop && written != stmt) /* too large, perhaps */
         loop = flow_build(&plan->arena, stmt, options);
     if (loop)
         loop->stmt = stmt;
     return loop;
+}
+
+struct vector_loop *flow_plan_loop(struct vector_plan *plan, const struct ir_kernel *kernel,
+                                   const struct ir_stmt *stmt, const struct vector_options *options)
+{
+    return plan_loop(plan, kernel, stmt, options, true);
 }
 
 enum { NAMES = 100 /* looked into for a bound */ };
@@ -173,7 +180,8 @@ struct vector_loop *flow_plan_ragged(struct vector_plan *plan, const struct ir_k
                              .few = number < 0 ? FEW_CALLED : few_of_row(plan->loops.items[number], inner),
                              .in_iterations = true,
                              .adjoin = adjoin};
-    struct vector_loop *loop = test.begins && test.ends ? flow_plan_loop(plan, kernel, stmt, options) : NULL;
+    struct vector_loop *loop =
+        test.begins && test.ends ? plan_loop(plan, kernel, stmt, options, false) : NULL;
     if (loop)
         list_push(&plan->arena, &loop->flow->tests, test);
     return loop;
@@ -299,7 +307,7 @@ static bool add_test(struct ir_stmt *stmt, void *context)
     const struct vector_loop *loop = number < 0 ? NULL : tests->plan->loops.items[number];
     const struct vector_nest *nest = loop ? loop->nest : NULL;
     int few = few_of(loop, stmt);
-    if (few == FEW_OF_LOOP && depth_in(tests->stmt->body, stmt) < tests->deepest)
+    if (few == FEW_OF_LOOP && !has_loops(stmt->body) && depth_in(tests->stmt->body, stmt) < tests->deepest)
         few = FEW_OF_CALLED; /* others run more often */
     bool is_told = ask_few(tests, stmt, few);
     const struct ir_stmt *columns = nest ? nest->loops[VECTOR_COLUMNS] : stmt;

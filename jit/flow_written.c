@@ -329,7 +329,8 @@ static bool is_no_assert(struct ir_stmt *stmt, void *context)
 }
 
 const struct ir_stmt *flow_written(struct arena *arena, const struct ir_kernel *kernel,
-                                   const struct ir_stmt *stmt, const struct vector_options *options)
+                                   const struct ir_stmt *stmt, const struct vector_options *options,
+                                   bool in_fours)
 {
     if (!ir_block_walk(stmt->body, is_no_assert, NULL) || count_block(stmt->body) > ALL)
         return stmt;
@@ -345,7 +346,8 @@ const struct ir_stmt *flow_written(struct arena *arena, const struct ir_kernel *
     if (writer->changed)
         pass_simplify_block(&writer->pass, &copy->body);
     if (!options->strict) {
-        write_fours(writer, &copy->body, 0);
+        if (in_fours)
+            write_fours(writer, &copy->body, 0);
         bring_together(writer, &copy->body, 0);
         pass_sweep(&copy->body);
     }
