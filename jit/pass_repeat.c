@@ -11,7 +11,8 @@
  * that. Between constants the iterations are counted in 32 bits, which makes more lanes.
  *
  * A short search is left as it is: no iteration waits for the one before, so that a processor that guesses
- * well how branches go takes one element after the other as fast as lanes, of which the last one decides.
+ * well how branches go takes one element after the other as fast as lanes, of which the last one decides. So
+ * is one that goes along a row of elements for each lane, and does little with them.
  */
 #include "pass.h"
 #include "vector.h"
@@ -307,11 +308,45 @@ static bool is_short_search(struct ir_stmt *loop)
     return loop->kind == IR_FOR && !work.waits && work.operations <= FEW_OPERATIONS;
 }
 
+struct scan {
+    const struct ir_symbol *place, *row; /* variables of the loop and of the one around */
+    bool found;
+};
+
+static bool note_scan(struct ir_expr *expr, void *context)
+{
+    struct scan *scan = context;
+    int last = expr->kind == IR_LOAD ? expr->access.buffer->rank - 1 : -1;
+    int64_t step, apart;
+
+    if (last >= 1 && pass_step_of(expr->access.indices[last], scan->place, &step) &&
+        (step == 1 || step == -1) && pass_step_of(expr->access.indices[last], scan->row, &apart) &&
+        apart == 0)
+        for (int axis = 0; axis < last; axis++)
+            scan->found |= pass_mentions(expr->access.indices[axis], scan->row);
+    return true;
+}
+
+/* Whether little is done with each element of a row, as they lie side by side: lanes, of a row each, would
+ * gather them, and wait for the one that goes farthest. (Ice Lake: where the running sum of 30 rows of 64
+ * passes a number 3.6 us, and 1.0 one by one.) */
+static bool is_row_scan(const struct ir_stmt *columns, struct ir_stmt *loop)
+{
+    struct work work = {.loop = loop};
+    struct scan scan = {.place = loop->symbol, .row = columns->symbol};
+
+    if (loop->kind != IR_FOR)
+        return false;
+    ir_block_expressions(loop->body, count_operation, &work);
+    ir_block_expressions(loop->body, note_scan, &scan);
+    return scan.found && work.operations <= FEW_OPERATIONS;
+}
+
 static bool try_columns(struct pass *pass, struct ir_stmt *columns)
 {
     struct ir_stmt *body = columns->body, **loop = find_loop(&columns->body);
 
-    if (!loop || is_short_search(*loop) || !pass_repeat_inside(pass, columns))
+    if (!loop || is_short_search(*loop) || is_row_scan(columns, *loop) || !pass_repeat_inside(pass, columns))
         return false;
     if (pass_is_parallel(pass, columns))
         return true;
