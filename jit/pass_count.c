@@ -227,15 +227,23 @@ static bool suits(const struct ir_stmt *loop)
            pass_is_same_in_all(loop, loop->low) && pass_is_same_in_all(loop, loop->high);
 }
 
+/* Each variable is looked at once: all of the loop is gone through for it. */
 static void count_in_loop(struct counter *counter, struct ir_stmt *loop)
 {
+    enum { MOST = 32 };
+    const struct ir_symbol *seen[MOST];
     struct ir_stmt *stmt = loop->body;
+    int count_seen = 0;
 
-    while (stmt) {
+    while (stmt && count_seen < MOST) {
         bool may_grow = stmt->kind == IR_ASSIGN && stmt->symbol->dtype == AKG_INT64;
+        for (int k = 0; k < count_seen; k++)
+            may_grow = may_grow && seen[k] != stmt->symbol;
         struct ir_expr *growth = may_grow ? growth_of(counter, loop, stmt->symbol) : NULL;
         if (growth)
             count(counter, loop, stmt->symbol, growth);
+        if (may_grow)
+            seen[count_seen++] = stmt->symbol;
         stmt = growth ? loop->body : stmt->next;
     }
 }
