@@ -200,7 +200,8 @@ struct machine {
     int short_bits;                      /* of such a vector, of the widest lanes */
     int short_count;                     /* vectors of a short part; 0: it is not short */
     int short_at;                        /* that one of them which is being built */
-    bool is_late; /* it is one lane behind the loop, whose lanes may be narrower: no constant is kept */
+    bool is_late; /* it is one lane behind the loop, whose lanes may be narrower, or before it: no constant is
+                     kept */
     bool refused;
 };
 

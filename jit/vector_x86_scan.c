@@ -144,10 +144,12 @@ void machine_setup_scanned(struct machine *machine, const struct machine_kept *k
     int accumulator = (int)kept->bits / SCANNED / MACHINE_PARTIALS, number = 0, term = kept->number;
     while (loop->values.items[number].kind != VECTOR_SCAN || loop->values.items[number].slot != accumulator)
         number++;
+    machine->is_late = true; /* constants of the loop may be set up behind this */
     const struct scan scan = begin(machine, &loop->values.items[number]);
     int result = step == 0 ? first_scanned(&scan, term, part)
                            : combine(&scan, scanned(&scan, term, SCANNED_ALL, step - 1),
                                      scanned(&scan, term, part, 0));
+    machine->is_late = false;
     machine_into(machine, X86_VMOVAPS, scan.bits, kept->virtual_register, 0, result, 0);
 }
 
