@@ -104,13 +104,15 @@ static bool brings_together(enum operation operation)
            operation == OP_MAX;
 }
 
-/* What the statement brings to its own variable; NULL: it is of another kind. */
+/* What the statement brings to its own variable; NULL: it is of another kind, or may stop, and tests have
+ * their order. */
 static struct ir_expr *term_of(const struct ir_stmt *stmt)
 {
     struct ir_expr *value = stmt->value;
     if (stmt->kind != IR_ASSIGN || value->kind != IR_OPERATION || value->count != 2 ||
         !brings_together(value->operation) ||
-        (stmt->symbol->dtype != AKG_FLOAT32 && stmt->symbol->dtype != AKG_FLOAT64))
+        (stmt->symbol->dtype != AKG_FLOAT32 && stmt->symbol->dtype != AKG_FLOAT64) ||
+        pass_expr_may_stop(stmt->value))
         return NULL;
     for (int k = 0; k < (value->operation == OP_SUB ? 1 : 2); k++)
         if (value->operands[k]->kind == IR_SYMBOL && value->operands[k]->symbol == stmt->symbol)
