@@ -101,8 +101,9 @@ static bool moves_on(const struct ir_expr *index, struct ir_stmt *loop)
 {
     enum { NODES = 30, FAR = 1 << 16 };
     struct growth growth = {.loop = loop, .left = NODES};
-    return loop->kind == IR_FOR && index->dtype == AKG_INT64 && add_growth(&growth, index, 1) &&
-           growth.step != 0 && growth.step > -FAR && growth.step < FAR;
+    return loop->kind == IR_FOR && loop->step > -FAR && loop->step < FAR && index->dtype == AKG_INT64 &&
+           add_growth(&growth, index, 1) && growth.step > -FAR && growth.step < FAR && growth.step != 0 &&
+           growth.step * loop->step > -FAR && growth.step * loop->step < FAR;
 }
 
 /* Whether two accesses with the loops outside of `level` in the same iteration reach the same element only

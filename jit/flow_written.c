@@ -3,7 +3,7 @@
  *
  * Consumes a FOR or WHILE for flow.c and produces a copy in which
  * - loops of a few iterations are written out, and what hangs on their variables alone is known;
- * - innermost loops that add up, multiply or take the greatest of floats do four iterations in one;
+ * - innermost loops that add floats up, or take the greatest, do four iterations in one;
  * - what is added up one behind the other is brought together in pairs first, so that an operation waits for
  *   few others: s = s + a * b; s = s + c * d becomes s = s + fma(c, d, a * b). As sums in lanes are, these
  * are within a unit of the sum of magnitudes for each operation. Strict code keeps the order. Nothing in such
@@ -100,8 +100,7 @@ static void write_few(struct writer *writer, struct ir_stmt **block, int depth)
 
 static bool brings_together(enum operation operation)
 {
-    return operation == OP_ADD || operation == OP_SUB || operation == OP_MUL || operation == OP_MIN ||
-           operation == OP_MAX;
+    return operation == OP_ADD || operation == OP_SUB || operation == OP_MIN || operation == OP_MAX;
 }
 
 /* What the statement brings to its own variable; NULL: it is of another kind, or may stop, and tests have
@@ -324,6 +323,34 @@ static void write_fours(struct writer *writer, struct ir_stmt **block, int depth
 /* ---- all -------------------------------------------------------------------------------------------------
  */
 
+static bool note_symbol(struct ir_expr *expr, void *note)
+{
+    if (expr->kind == IR_SYMBOL)
+        expr->symbol->note = note;
+    return true;
+}
+
+static bool is_noted(struct ir_expr *expr, void *note)
+{
+    bool is_of_call = expr->kind != IR_SYMBOL || expr->symbol->kind == IR_SYMBOL_DIM ||
+                      expr->symbol->kind == IR_SYMBOL_ATTRIBUTE;
+    return is_of_call || expr->symbol->note == note;
+}
+
+/* Whether the copy names nothing from around it that the loop does not: names that stand for others have been
+ * looked through, perhaps, and what is around hands in what the loop names. */
+static bool names_the_same(const struct ir_stmt *stmt, struct ir_stmt *copy)
+{
+    struct ir_stmt alone = *stmt;
+    alone.next = NULL;
+    ir_block_expressions(&alone, note_symbol, &alone);
+    ir_block_note_declared(copy, &alone);
+    bool same = ir_block_expressions(copy, is_noted, &alone);
+    ir_block_expressions(&alone, note_symbol, NULL);
+    ir_block_note_declared(copy, NULL);
+    return same;
+}
+
 static bool is_no_assert(struct ir_stmt *stmt, void *context)
 {
     (void)context;
@@ -353,5 +380,5 @@ const struct ir_stmt *flow_written(struct arena *arena, const struct ir_kernel *
         bring_together(writer, &copy->body, 0);
         pass_sweep(&copy->body);
     }
-    return writer->changed ? copy : stmt;
+    return writer->changed && names_the_same(stmt, copy) ? copy : stmt;
 }
