@@ -11,11 +11,6 @@
 /* The loop as code of one lane; NULL: it is none. */
 struct vector_loop *flow_plan_loop(struct vector_plan *plan, const struct ir_kernel *kernel,
                                    const struct ir_stmt *stmt, const struct vector_options *options);
-/* ---- flow_written.c: what flow_plan_loop makes code of, a FOR or WHILE; the loop itself, or a copy.
- * `in_fours`: innermost loops have more than a few iterations. */
-const struct ir_stmt *flow_written(struct arena *arena, const struct ir_kernel *kernel,
-                                   const struct ir_stmt *stmt, const struct vector_options *options,
-                                   bool in_fours);
 /* Of a loop around one whose bounds come out of tensors, one of the two in the plan: rows of a few elements
  * each, how many the data says, take less one by one than by vectors. NULL: it is none. */
 struct vector_loop *flow_plan_ragged(struct vector_plan *plan, const struct ir_kernel *kernel,
@@ -24,5 +19,13 @@ struct vector_loop *flow_plan_ragged(struct vector_plan *plan, const struct ir_k
  * says, perhaps by the loops around them, calling them takes longer than what they do. NULL: it is none. */
 struct vector_loop *flow_plan_short(struct vector_plan *plan, const struct ir_kernel *kernel,
                                     const struct ir_stmt *stmt, const struct vector_options *options);
+
+/* ---- flow_written.c ---- */
+
+/* What flow_plan_loop makes code of, a FOR or WHILE: the loop itself, or a copy in the arena. `in_fours`:
+ * innermost loops have more than a few iterations. */
+const struct ir_stmt *flow_written(struct arena *arena, const struct ir_kernel *kernel,
+                                   const struct ir_stmt *stmt, const struct vector_options *options,
+                                   bool in_fours);
 
 #endif

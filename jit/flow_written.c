@@ -27,7 +27,6 @@ enum {
 struct writer {
     struct pass pass;
     struct ir_kernel kernel; /* with the arena of the plan */
-    const struct vector_options *options;
     int statements;
     bool changed;
 };
@@ -366,7 +365,6 @@ const struct ir_stmt *flow_written(struct arena *arena, const struct ir_kernel *
     struct writer *writer = arena_new(arena, struct writer);
     writer->kernel = ir_kernel_beside(kernel, arena);
     writer->pass = (struct pass){.kernel = &writer->kernel, .arena = arena, .target = options->target};
-    writer->options = options;
     struct ir_stmt *copy = arena_new(arena, struct ir_stmt);
     *copy = *stmt;
     copy->next = NULL;

@@ -61,7 +61,7 @@ static bool is_natural(const struct counter *counter, const struct ir_expr *expr
     for (int k = 0; k < counter->depth; k++)
         if (counter->loops[k]->symbol == expr->symbol) {
             const struct ir_expr *low = counter->loops[k]->low;
-            return counter->loops[k]->step > 0 && is_small(low) && low->integer >= 0;
+            return counter->loops[k]->step == 1 && is_small(low) && low->integer >= 0;
         }
     return expr->symbol->kind == IR_SYMBOL_DIM;
 }

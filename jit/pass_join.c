@@ -57,8 +57,7 @@ static bool names_own(struct ir_stmt *block, const struct ir_access *access)
     return names;
 }
 
-/* Whether the value can be computed without what has been stored by then: another store of the side, whose
- * element the condition asks for, too. */
+/* Whether the expression loads from a tensor that the side stores to. */
 static bool loads_stored(struct ir_expr *expr, const struct side *side)
 {
     for (int k = 0; k < side->count; k++)
