@@ -450,12 +450,17 @@ static void fact_less(struct context_facts *facts, const struct linear *a, int64
 static void facts_unequal(struct context *context, const struct linear *a, const struct linear *b,
                           struct context_facts *facts)
 {
-    if (prover_less(&context->prover, a, 0, b))
-        fact_less(facts, a, 1, b);
-    else if (prover_less(&context->prover, b, 0, a))
-        fact_less(facts, b, 1, a);
-    else
-        facts->exact = false;
+    struct linear above;
+    bool above_first = linear_add(&above, a, -1, b) && prover_is_evident(&context->prover, &above);
+
+    for (int turn = 0; turn < 2; turn++) {
+        const struct linear *less = (turn == 0) == above_first ? b : a, *more = less == a ? b : a;
+        if (prover_less(&context->prover, less, 0, more)) {
+            fact_less(facts, less, 1, more);
+            return;
+        }
+    }
+    facts->exact = false;
 }
 
 static void comparison_facts(struct context *context, const struct ir_expr *expr, bool truth,

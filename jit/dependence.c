@@ -548,12 +548,13 @@ static void finish(struct context *context)
 
     builder->name_count = context->space.atoms.count;
     builder->names = arena_array(context->arena, int, builder->name_count);
+    builder->carries = arena_array(context->arena, bool, builder->result->loops.count);
     test_pairs(builder);
     report_scalars(builder);
     judge_loops(builder->result);
 }
 
-const struct dependences *dependence_analyse(struct ir_kernel *kernel)
+static const struct dependences *analyse(struct ir_kernel *kernel, bool judges)
 {
     static const struct context_visitor visitor = {.begin = begin,
                                                    .access = visit_access,
@@ -561,11 +562,22 @@ const struct dependences *dependence_analyse(struct ir_kernel *kernel)
                                                    .scalar = visit_scalar,
                                                    .allocate = visit_allocate,
                                                    .finish = finish};
-    struct dependence_builder builder = {.result = arena_new(kernel->arena, struct dependences)};
+    struct dependence_builder builder = {.result = arena_new(kernel->arena, struct dependences),
+                                         .judges = judges};
 
     builder.result->kernel = kernel;
     context_run(kernel, &visitor, &builder);
     return builder.result;
+}
+
+const struct dependences *dependence_analyse(struct ir_kernel *kernel)
+{
+    return analyse(kernel, false);
+}
+
+const struct dependences *dependence_judge(struct ir_kernel *kernel)
+{
+    return analyse(kernel, true);
 }
 
 const struct dependence_loop *dependence_loop_is_parallel(const struct dependences *dependences,

@@ -108,6 +108,10 @@ struct dependences {
 /* Lives as long as the kernel, and is good until the body is changed. */
 const struct dependences *dependence_analyse(struct ir_kernel *kernel);
 
+/* As much of it as it takes to say which loops may run in any order, and why not: in the loops inside of the
+ * one that carries a dependence its directions may be more than happen, and it has no distances. */
+const struct dependences *dependence_judge(struct ir_kernel *kernel);
+
 /* The row of a loop of the kernel, with the verdict and the reasons. */
 const struct dependence_loop *dependence_loop_is_parallel(const struct dependences *dependences,
                                                           const struct ir_stmt *loop);

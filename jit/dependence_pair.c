@@ -227,45 +227,79 @@ static void box_push(struct dependence_pair *pair, const unsigned char *directio
     box->exact = exact;
 }
 
-static void explore(struct dependence_pair *pair, int level, bool equal, bool exact);
+/* Whether it makes a difference that what the loop of the level carries, or one outside of it, is refuted:
+ * where verdicts are wanted, the first reason for one is as good as all. */
+static bool is_worth_refuting(const struct dependence_pair *pair, int level)
+{
+    int carrying = 0;
 
+    while (carrying < level && pair->vector[carrying] == DEPENDENCE_EQUAL)
+        carrying++;
+    return !pair->builder->judges || !pair->builder->carries[pair->a->place->scopes[carrying].loop];
+}
+
+static void explore(struct dependence_pair *pair, int level, bool equal,
+                    enum dependence_possibility possibility);
+
+/* `is_only`: no other one is looked at, so that it need not be solved where one further in will be. */
 static void explore_direction(struct dependence_pair *pair, int level, bool equal,
-                              enum dependence_direction direction)
+                              enum dependence_direction direction, bool is_only)
 {
     struct dependence_mark mark = dependence_mark_set(pair);
     bool still_equal = equal && direction == DEPENDENCE_EQUAL;
+    enum dependence_possibility possibility = DEPENDENCE_PERHAPS;
 
-    if (still_equal && level + 1 >= pair->exclusive)
-        return;
-    if (equal && !still_equal && is_pinned(pair->builder, pair->a, pair->b, level))
-        return;
     add_directions(pair, level, direction);
     if (still_equal)
         add_shared(pair, level + 1);
     dependence_define_atoms(pair);
-    enum dependence_possibility possibility = dependence_solve(pair);
+    bool is_asked = !is_only || level + 1 == pair->depth;
+    if (is_asked)
+        possibility = dependence_solve(pair);
+    bool is_doubtful = is_asked && pair->now.loose && possibility < DEPENDENCE_FITTING;
     if (possibility != DEPENDENCE_NEVER &&
-        !(pair->now.loose && possibility == DEPENDENCE_PERHAPS && prover_refutes(pair, level, direction))) {
+        !(is_doubtful && is_worth_refuting(pair, level) && prover_refutes(pair, level, direction))) {
         pair->vector[level] = (unsigned char)direction;
-        explore(pair, level + 1, still_equal, possibility == DEPENDENCE_SURELY);
+        explore(pair, level + 1, still_equal, possibility);
     }
     dependence_mark_return(pair, &mark);
 }
 
-/* Every vector of directions that is possible. Of one access and itself, those in which the second is later.
- */
-static void explore(struct dependence_pair *pair, int level, bool equal, bool exact)
+/* The directions of a level that are worth looking at. Of one access and itself, those in which the second is
+ * later. */
+static unsigned directions_of(const struct dependence_pair *pair, int level, bool equal)
 {
+    const struct dependence_builder *builder = pair->builder;
+    unsigned directions = DEPENDENCE_ANY;
+
+    if (level < pair->allocated ||
+        (equal && (builder->result->loops.items[pair->a->place->scopes[level].loop].stmt->independent ||
+                   is_pinned(builder, pair->a, pair->b, level))))
+        directions = DEPENDENCE_EQUAL;
+    if (equal && pair->a == pair->b)
+        directions &= ~(unsigned)DEPENDENCE_GREATER;
+    if (equal && (level + 1 >= pair->exclusive || (pair->a == pair->b && level + 1 == pair->depth)))
+        directions &= ~(unsigned)DEPENDENCE_EQUAL;
+    return directions;
+}
+
+/* Every vector of directions that is possible; where verdicts are wanted, behind the loop that carries it,
+ * any. */
+static void explore(struct dependence_pair *pair, int level, bool equal,
+                    enum dependence_possibility possibility)
+{
+    static const enum dependence_direction order[] = {DEPENDENCE_LESS, DEPENDENCE_EQUAL, DEPENDENCE_GREATER};
+    if (pair->builder->judges && !equal && possibility >= DEPENDENCE_FITTING)
+        for (; level < pair->depth; level++)
+            pair->vector[level] = DEPENDENCE_ANY;
     if (level == pair->depth) {
-        if (!equal || pair->a != pair->b)
-            box_push(pair, pair->vector, exact);
+        box_push(pair, pair->vector, possibility == DEPENDENCE_SURELY);
         return;
     }
-    if (level >= pair->allocated)
-        explore_direction(pair, level, equal, DEPENDENCE_LESS);
-    explore_direction(pair, level, equal, DEPENDENCE_EQUAL);
-    if (level >= pair->allocated && !(equal && pair->a == pair->b))
-        explore_direction(pair, level, equal, DEPENDENCE_GREATER);
+    unsigned directions = directions_of(pair, level, equal);
+    for (int k = 0; k < 3; k++)
+        if (directions & order[k])
+            explore_direction(pair, level, equal, order[k], directions == order[k]);
 }
 
 /* ---- boxes --------------------------------------------------------------- */
@@ -445,7 +479,8 @@ static void box_report(struct dependence_pair *pair, const struct dependence_box
 
     dependence.level = box_level(pair, box);
     memcpy(dependence.directions, box->directions, sizeof dependence.directions);
-    find_distances(pair, box, &dependence);
+    if (!pair->builder->judges)
+        find_distances(pair, box, &dependence);
     if (dependence.level < pair->depth && box->directions[dependence.level] == DEPENDENCE_GREATER) {
         dependence.source = pair->b->number;
         dependence.sink = pair->a->number;
@@ -459,6 +494,8 @@ static void box_report(struct dependence_pair *pair, const struct dependence_box
     dependence.kind = kind_of(source, sink);
     dependence.reduction = source->reduction != OPERATION_COUNT && source->reduction == sink->reduction;
     list_push(result->kernel->arena, &result->items, dependence);
+    if (dependence.level < dependence.depth && !dependence.reduction)
+        pair->builder->carries[pair->a->place->scopes[dependence.level].loop] = true;
 }
 
 static int common_loops(const struct dependence_place *a, const struct dependence_place *b)
@@ -493,7 +530,7 @@ bool dependence_test_pair(struct dependence_builder *builder, struct dependence_
     if (builder->solver.work > DEPENDENCE_WORK)
         assume_all(pair);
     else
-        explore(pair, 0, true, false);
+        explore(pair, 0, true, DEPENDENCE_PERHAPS);
     merge_boxes(pair);
     for (int k = 0; k < pair->box_count; k++)
         box_report(pair, &pair->boxes[k]);

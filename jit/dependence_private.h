@@ -71,9 +71,11 @@ struct dependence_builder {
     enum operation reduction;
     struct integer_solver solver;
     struct dependence_pair *pair; /* the one in work */
+    bool judges;                  /* verdicts are wanted, and not all there is to say */
     bool partial;                 /* something that is demanded of calls is not among the facts */
     int *names;                   /* the second iteration's atoms + 1, by atom */
     int name_count;
+    bool *carries;     /* by row of a loop: it is known to carry what is no reduction, or to be undecided */
     int first_atom;    /* atoms from here on change in the loops at hand */
     int tries, proved; /* what the prover was asked */
 };
@@ -138,6 +140,7 @@ void dependence_note_answer(struct dependence_builder *builder, bool proved);
 enum dependence_possibility {
     DEPENDENCE_NEVER,
     DEPENDENCE_PERHAPS,
+    DEPENDENCE_LOOSELY, /* solved, with products and rules left out that the solution does not fit */
     DEPENDENCE_FITTING, /* solved by what fits products and rules too, but the system leaves something out */
     DEPENDENCE_SURELY
 };

@@ -604,6 +604,79 @@ static bool fit_products(struct dependence_pair *pair)
     return true;
 }
 
+/* Whether the choice may give what is on that side where the atoms that it is made of have the values of the
+ * solution found; *out: what that is. */
+static bool side_holds(const struct dependence_pair *pair, const struct linear_atom *atom, int side,
+                       __int128 *out)
+{
+    __int128 other;
+
+    if (!dependence_form_value(pair, &atom->children[side], out))
+        return false;
+    if (atom->kind != LINEAR_SELECT)
+        return dependence_form_value(pair, &atom->children[!side], &other) &&
+               (atom->kind == LINEAR_MIN ? *out <= other : *out >= other);
+    const struct linear *conditions = &atom->children[side == 0 ? 2 + atom->when[0] : 2];
+    for (int k = 0; k < atom->when[side == 0]; k++)
+        if (!dependence_form_value(pair, &conditions[k], &other) || other < 0)
+            return false;
+    return true;
+}
+
+/* Whether the choice has, in the solution found, a value that it gives. */
+static bool choice_fits(const struct dependence_pair *pair, int number)
+{
+    const struct linear_atom *atom = linear_atom_at(&pair->builder->context->space, number);
+    __int128 is, gives;
+
+    if (!atom_value(pair, number, &is))
+        return false;
+    for (int side = 0; side < 2; side++)
+        if (side_holds(pair, atom, side, &gives) && is == gives)
+            return true;
+    return false;
+}
+
+/* The choice that should be taken case by case, of those whose bits are not set: one that the solution found
+ * does not fit; -1: there is none. */
+static int next_choice(const struct dependence_pair *pair, unsigned taken, bool solved)
+{
+    int next = -1;
+
+    for (int k = pair->now.choices - 1; k >= 0; k--)
+        if (!(taken >> k & 1) && !choice_fits(pair, pair->choices[k]))
+            next = k;
+    for (int k = 0; k < pair->now.choices && next < 0 && !solved; k++)
+        if (!(taken >> k & 1))
+            next = k;
+    return next;
+}
+
+/* Gives each choice such a value, those that others are made of first, if that leaves it a solution. */
+static void fit_choices(struct dependence_pair *pair)
+{
+    const struct linear_space *space = &pair->builder->context->space;
+    int64_t *values = pair->builder->solver.values, before[INTEGER_VARIABLES];
+    __int128 value;
+
+    memcpy(before, values, sizeof before);
+    for (int k = pair->now.choices - 1; k >= 0; k--) {
+        const struct linear_atom *atom = linear_atom_at(space, pair->choices[k]);
+        int column = find_column(pair, atom->monomial);
+        if (column >= 0 && (side_holds(pair, atom, 0, &value) || side_holds(pair, atom, 1, &value)) &&
+            value <= INT32_MAX && value >= -INT32_MAX)
+            values[column] = (int64_t)value;
+    }
+    if (!integer_is_solution(&pair->system, values))
+        memcpy(values, before, sizeof before);
+}
+
+/* As good as it gets. */
+static bool is_settled(const struct dependence_pair *pair, enum dependence_possibility possibility)
+{
+    return possibility == (pair->now.whole ? DEPENDENCE_SURELY : DEPENDENCE_FITTING);
+}
+
 static enum dependence_possibility solve_plainly(struct dependence_pair *pair, int depth);
 
 /* A solution breaks `guards => form`: either the form holds, or one of the guards does not. */
@@ -612,7 +685,7 @@ static enum dependence_possibility solve_with_rule(struct dependence_pair *pair,
     const struct prover_rule rule = pair->builder->context->prover.rules.items[number];
     enum dependence_possibility best = DEPENDENCE_NEVER;
 
-    for (int k = -1; k < rule.guard_count && best != DEPENDENCE_SURELY; k++) {
+    for (int k = -1; k < rule.guard_count && !is_settled(pair, best); k++) {
         struct dependence_mark mark = dependence_mark_set(pair);
         struct linear form = rule.form;
         if (k >= 0 && (!linear_scale(&form, &rule.guards[k], -1) || !linear_shift(&form, &form, -1)))
@@ -635,11 +708,13 @@ static enum dependence_possibility solve_plainly(struct dependence_pair *pair, i
     case INTEGER_NONE:
         return DEPENDENCE_NEVER;
     case INTEGER_SOME:
+        if (next_choice(pair, 0, true) >= 0)
+            fit_choices(pair);
         broken = broken_rule(pair);
         if (broken >= 0)
             return depth < DEPENDENCE_RULES ? solve_with_rule(pair, broken, depth) : DEPENDENCE_PERHAPS;
         if (broken == -2 || !(products_fit(pair) || fit_products(pair)))
-            return DEPENDENCE_PERHAPS;
+            return DEPENDENCE_LOOSELY;
         return pair->now.whole ? DEPENDENCE_SURELY : DEPENDENCE_FITTING;
     case INTEGER_UNKNOWN:
         break;
@@ -647,14 +722,16 @@ static enum dependence_possibility solve_plainly(struct dependence_pair *pair, i
     return DEPENDENCE_PERHAPS;
 }
 
-static enum dependence_possibility solve_cases(struct dependence_pair *pair, int choice)
+/* `taken`: the choices, as bits, of which a side is taken. */
+static enum dependence_possibility solve_cases(struct dependence_pair *pair, unsigned taken)
 {
     enum dependence_possibility best = solve_plainly(pair, 0);
+    int choice = best == DEPENDENCE_NEVER ? -1 : next_choice(pair, taken, best >= DEPENDENCE_LOOSELY);
 
-    if (choice == pair->now.choices || best == DEPENDENCE_NEVER)
+    if (choice < 0)
         return best;
     best = DEPENDENCE_NEVER;
-    for (int side = 0; side < 2 && best != DEPENDENCE_SURELY; side++) {
+    for (int side = 0; side < 2 && !is_settled(pair, best); side++) {
         struct linear_space *space = &pair->builder->context->space;
         const struct linear_atom atom = *linear_atom_at(space, pair->choices[choice]);
         struct dependence_mark mark = dependence_mark_set(pair);
@@ -665,7 +742,7 @@ static enum dependence_possibility solve_cases(struct dependence_pair *pair, int
         for (int k = 0; atom.kind == LINEAR_SELECT && k < atom.when[side == 0]; k++)
             dependence_add_row(pair, &atom.children[first + k], false);
         dependence_define_atoms(pair);
-        enum dependence_possibility here = solve_cases(pair, choice + 1);
+        enum dependence_possibility here = solve_cases(pair, taken | 1u << choice);
         best = here > best ? here : best;
         dependence_mark_return(pair, &mark);
     }

@@ -327,15 +327,20 @@ bool linear_multiply(struct linear_space *space, struct linear *out, const struc
     return true;
 }
 
-bool linear_equal(const struct linear *a, const struct linear *b)
+bool linear_is_equal_but_for_constant(const struct linear *a, const struct linear *b)
 {
-    if (a->count != b->count || a->constant != b->constant)
+    if (a->count != b->count)
         return false;
     for (int k = 0; k < a->count; k++)
         if (a->terms[k].monomial != b->terms[k].monomial ||
             a->terms[k].coefficient != b->terms[k].coefficient)
             return false;
     return true;
+}
+
+bool linear_equal(const struct linear *a, const struct linear *b)
+{
+    return a->constant == b->constant && linear_is_equal_but_for_constant(a, b);
 }
 
 static int64_t floor_divide(int64_t a, int64_t b)

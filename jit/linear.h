@@ -124,6 +124,7 @@ int linear_monomial_product(struct linear_space *space, int a, int b);
 int linear_monomial_without(struct linear_space *space, int monomial, int atom);
 
 bool linear_equal(const struct linear *a, const struct linear *b);
+bool linear_is_equal_but_for_constant(const struct linear *a, const struct linear *b);
 bool linear_is_parameter(const struct linear_space *space, const struct linear *form);
 /* Whether `atom` occurs, be it inside other atoms. */
 bool linear_mentions(const struct linear_space *space, const struct linear *form, int atom);

@@ -100,9 +100,13 @@ enum pass_relation pass_compare(const struct ir_access *a, const struct ir_acces
 /* Whether the variable moves the last index by one, and no other. */
 bool pass_is_unit(const struct ir_access *access, const struct ir_symbol *variable);
 
-/* The dependences among what one loop holds, as if it were the whole kernel: scalars from outside are taken
- * for constants. They live as long as the pass. NULL: this has been asked often enough for one kernel. */
+/* The dependences among what one loop holds, as dependence_judge tells them, as if it were the whole kernel:
+ * scalars from outside are taken for constants. They live as long as the pass. NULL: this has been asked
+ * often enough for one kernel. */
 const struct dependences *pass_dependences(struct pass *pass, struct ir_stmt *loop);
+
+/* Likewise with all directions and distances, as of dependence_analyse. */
+const struct dependences *pass_directions(struct pass *pass, struct ir_stmt *loop);
 /* Whether these say that its iterations may run in any order. */
 bool pass_is_parallel(struct pass *pass, struct ir_stmt *loop);
 

@@ -364,7 +364,7 @@ static struct ir_stmt *make_choice(struct echo *echo)
 static struct ir_stmt *cut_loop(struct pass *pass, struct ir_stmt *loop, struct ir_expr **around)
 {
     struct ir_stmt *next = loop->next, *made = NULL, *end;
-    const struct dependences *dependences = may_be_cut(loop) ? pass_dependences(pass, loop) : NULL;
+    const struct dependences *dependences = may_be_cut(loop) ? pass_directions(pass, loop) : NULL;
     struct echo echo = {.pass = pass, .loop = loop};
     int64_t distance = dependences ? distance_of(dependences, loop) : 0;
 

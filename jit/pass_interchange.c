@@ -493,7 +493,7 @@ static bool is_legal(struct pass *pass, struct nest *nest, int moved, unsigned *
     *backwards = 0;
     if (verdict != UNCLEAR)
         return verdict == LEGAL;
-    dependences = pass_dependences(pass, nest->loops[0]);
+    dependences = pass_directions(pass, nest->loops[0]);
     if (!dependences || dependence_loop_is_parallel(dependences, nest->loops[0])->incomplete)
         return false;
     for (int k = 0; k < dependences->items.count; k++) {

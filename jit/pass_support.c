@@ -396,7 +396,8 @@ enum pass_relation pass_compare(const struct ir_access *a, const struct ir_acces
     return relation;
 }
 
-const struct dependences *pass_dependences(struct pass *pass, struct ir_stmt *loop)
+static const struct dependences *dependences_of(struct pass *pass, struct ir_stmt *loop,
+                                                const struct dependences *(*analyse)(struct ir_kernel *))
 {
     struct ir_kernel *kernel = pass->kernel;
     struct arena *arena = kernel->arena;
@@ -409,11 +410,21 @@ const struct dependences *pass_dependences(struct pass *pass, struct ir_stmt *lo
     kernel->body = loop;
     loop->next = NULL;
     kernel->arena = pass->arena; /* where the answer goes */
-    dependences = dependence_analyse(kernel);
+    dependences = analyse(kernel);
     kernel->arena = arena;
     kernel->body = body;
     loop->next = next;
     return dependences;
+}
+
+const struct dependences *pass_dependences(struct pass *pass, struct ir_stmt *loop)
+{
+    return dependences_of(pass, loop, dependence_judge);
+}
+
+const struct dependences *pass_directions(struct pass *pass, struct ir_stmt *loop)
+{
+    return dependences_of(pass, loop, dependence_analyse);
 }
 
 bool pass_is_parallel(struct pass *pass, struct ir_stmt *loop)

@@ -493,6 +493,22 @@ static bool solve(struct system *system, const struct linear *negated)
     return refute_cases(system, 0, 0);
 }
 
+/* Whether a fact alone says it. */
+static bool is_fact(const struct prover *prover, const struct linear *form)
+{
+    for (int k = prover->facts.count - 1; k >= prover->first_fact; k--) {
+        const struct prover_fact *fact = &prover->facts.items[k];
+        if (fact->form.constant <= form->constant && linear_is_equal_but_for_constant(&fact->form, form))
+            return true;
+    }
+    return false;
+}
+
+bool prover_is_evident(const struct prover *prover, const struct linear *form)
+{
+    return linear_is_natural(prover->space, form) || is_fact(prover, form);
+}
+
 static bool prove_anew(struct prover *prover, const struct linear *goal, int level)
 {
     struct system system;

@@ -60,6 +60,8 @@ void prover_change_rule(struct prover *prover, int rule, const struct linear *fo
 bool prover_prove(struct prover *prover, const struct linear *form);
 /* a + offset <= b */
 bool prover_less(struct prover *prover, const struct linear *a, int64_t offset, const struct linear *b);
+/* Likewise where it takes no combination of facts: a quick answer. It does not say what that relied on. */
+bool prover_is_evident(const struct prover *prover, const struct linear *form);
 /* 1: >= 0, -1: <= 0, 0: neither is proved */
 int prover_sign(struct prover *prover, const struct linear *form);
 

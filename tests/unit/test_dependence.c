@@ -7,6 +7,7 @@
 #include "../../jit/dependence.h"
 #include "../../base/text.h"
 #include "check.h"
+#include "judged.h"
 
 #include <stdlib.h>
 
@@ -390,7 +391,9 @@ static char *found(struct ir_kernel *kernel)
 
     text_init(&all);
     text_init(&text);
-    dependence_print(&all, dependence_analyse(kernel));
+    const struct dependences *analysed = dependence_analyse(kernel);
+    is_judged_alike(kernel, analysed);
+    dependence_print(&all, analysed);
     for (const char *line = all.data; line && *line;) {
         size_t length = strcspn(line, "\n");
         bool plain = length > 10 && memcmp(line + length - 10, ": parallel", 10) == 0;

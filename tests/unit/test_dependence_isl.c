@@ -21,6 +21,7 @@ int main(void)
 
 #include "../../base/text.h"
 #include "../../jit/dependence.h"
+#include "judged.h"
 #include "../../jit/integer_system.h"
 
 #include <isl/constraint.h>
@@ -566,7 +567,7 @@ static void test_kernel(isl_ctx *ctx)
         fprintf(stderr, "%s%s\n", source.data, lines.data ? lines.data : "it cannot be read");
     } else {
         const struct dependences *found = dependence_analyse(kernel);
-        if (!test_program(ctx, &program, found)) {
+        if (!test_program(ctx, &program, found) || !is_judged_alike(kernel, found)) {
             dependence_print(&lines, found);
             fprintf(stderr, "%s%s\n", source.data, lines.data);
         }
