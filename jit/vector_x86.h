@@ -32,6 +32,7 @@ struct machine_register {
     int at;     /* the register it is in now; -1 */
     bool clean; /* its home holds the value */
     int last;   /* where it is last used in the section */
+    int items;  /* of the section, that mention it: while loads are folded */
 };
 
 /* The registers of a kind, while a section is given them. */
@@ -164,6 +165,7 @@ struct machine {
     int fetched[VECTOR_STREAMS];  /* in parts of bands: that of what is fetched ahead; 0: nothing is */
     int slots, count, index; /* general registers: the slots, iterations left, elements gone by (or none) */
     bool calls;              /* functions are called, here or in another part of the band */
+    bool is_without_partials; /* what is given registers needs no accumulators, and may have theirs */
     unsigned general;        /* the general registers that are written, as bits */
     int frame;               /* bytes of it used */
     int labels, line;

@@ -616,7 +616,8 @@ static void begin(struct machine *machine)
         struct machine_register *entry = register_of(machine, number);
         entry->at = -1;
         entry->clean = entry->pinned < 0;
-        if (entry->pinned >= 0)
+        bool is_gone = machine->is_without_partials && machine->kept.items[k].kind == KEPT_PARTIAL;
+        if (entry->pinned >= 0 && !is_gone)
             enter(file_of(machine, entry), entry, number, entry->pinned);
     }
 }

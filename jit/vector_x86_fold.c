@@ -55,6 +55,55 @@ static bool mentions(const struct machine_item *item, int number)
     return item->result == number;
 }
 
+/* Counts the items of the section that mention each virtual register: most of what is looked for below is
+ * there once, or not at all, and need not be searched for. */
+struct counts {
+    struct machine *machine;
+    int by; /* 0: nothing is mentioned yet */
+};
+
+static void count_register(const struct counts *counts, int number)
+{
+    if (number < MACHINE_VIRTUAL)
+        return;
+    int *items = &counts->machine->registers.items[number - MACHINE_VIRTUAL].items;
+    *items = counts->by ? *items + counts->by : 0;
+}
+
+static void count_item(const struct counts *counts, const struct machine_item *item)
+{
+    const struct x86_instruction *instruction = &item->instruction;
+    if (item->kind != MACHINE_INSTRUCTION) {
+        for (int k = 0; k < item->count; k++)
+            count_register(counts, item->arguments[k]);
+        count_register(counts, item->result);
+        return;
+    }
+    int all[] = {instruction->reg,    instruction->vvvv,         instruction->has_memory ? 0 : instruction->rm,
+                 instruction->fourth, instruction->memory.index, instruction->mask};
+    for (int k = 0; k < (int)(sizeof all / sizeof *all); k++) {
+        bool again = false;
+        for (int before = 0; before < k; before++)
+            again |= all[before] == all[k];
+        if (!again)
+            count_register(counts, all[k]);
+    }
+}
+
+static void count_mentions(struct machine *machine, const machine_section *section)
+{
+    for (int by = 0; by < 2; by++) {
+        struct counts counts = {machine, by};
+        for (int k = 0; k < section->count; k++)
+            count_item(&counts, &section->items[k]);
+    }
+}
+
+static int mentions_of(const struct machine *machine, int number)
+{
+    return machine->registers.items[number - MACHINE_VIRTUAL].items;
+}
+
 /* Whether it only computes one register out of others, or of memory. */
 static bool is_quiet(const struct machine_item *item)
 {
@@ -198,16 +247,14 @@ static bool is_load(const struct machine *machine, const struct machine_item *it
 }
 
 /* The only use of the load's register, if it is near and can take the load; else -1. */
-static int find_use(const machine_section *section, int position)
+static int find_use(const struct machine *machine, const machine_section *section, int position)
 {
     int number = section->items[position].instruction.reg, use = -1;
-    for (int k = position + 1; k < section->count; k++) {
-        if (!mentions(&section->items[k], number))
-            continue;
-        if (use >= 0 || k > position + NEAR)
-            return -1;
-        use = k;
-    }
+    if (mentions_of(machine, number) != 2)
+        return -1;
+    for (int k = position + 1; k < section->count && k <= position + NEAR && use < 0; k++)
+        if (mentions(&section->items[k], number))
+            use = k;
     int mask = section->items[position].instruction.mask;
     for (int k = position + 1; k < use; k++)
         if (!is_quiet(&section->items[k]) || (mask && section->items[k].instruction.reg == mask))
@@ -219,18 +266,17 @@ static int find_use(const machine_section *section, int position)
 static int find_comparison(const struct machine *machine, const machine_section *section, int inversion)
 {
     int number = section->items[inversion].instruction.rm, made = -1;
-    if (number < MACHINE_VIRTUAL || machine->registers.items[number - MACHINE_VIRTUAL].kept)
+    if (number < MACHINE_VIRTUAL || machine->registers.items[number - MACHINE_VIRTUAL].kept ||
+        mentions_of(machine, number) != 2)
         return -1;
-    for (int k = 0; k < section->count; k++) {
-        const struct machine_item *item = &section->items[k];
-        if (k == inversion || !mentions(item, number))
-            continue;
-        if (made >= 0 || k > inversion || item->kind != MACHINE_INSTRUCTION || item->instruction.mask ||
-            item->instruction.reg != number || !is_comparison(item->instruction.form))
-            return -1;
-        made = k;
-    }
-    return made;
+    for (int k = inversion - 1; k >= 0 && made < 0; k--)
+        if (mentions(&section->items[k], number))
+            made = k;
+    const struct machine_item *item = made < 0 ? NULL : &section->items[made];
+    return item && item->kind == MACHINE_INSTRUCTION && !item->instruction.mask &&
+                   item->instruction.reg == number && is_comparison(item->instruction.form)
+               ? made
+               : -1;
 }
 
 static bool is_inversion(const struct machine *machine, const struct machine_item *item)
@@ -331,7 +377,7 @@ static void add_from_memory(const struct machine *machine, machine_section *sect
         int copy = find_copy(section, k);
         int added = copy < 0 ? 0 : section->items[copy].instruction.rm;
         int load = copy < 0 ? -1 : find_load(machine, section, copy, added);
-        if (load < 0 || section->items[load].instruction.mask || find_use(section, load) != copy ||
+        if (load < 0 || section->items[load].instruction.mask || find_use(machine, section, load) != copy ||
             product->vvvv == added || product->rm == added)
             continue;
         int x = product->vvvv, y = product->rm;
@@ -389,17 +435,14 @@ static int table_of(enum bits_operation inner, enum bits_operation outer)
 /* The operation whose result only the one at a position uses, both of whose operands are still there; -1. */
 static int find_inner(const struct machine *machine, const machine_section *section, int position, int number)
 {
-    int made = -1, uses = 0;
-    if (number < MACHINE_VIRTUAL || machine->registers.items[number - MACHINE_VIRTUAL].kept)
+    int made = position - 1;
+    if (number < MACHINE_VIRTUAL || machine->registers.items[number - MACHINE_VIRTUAL].kept ||
+        mentions_of(machine, number) != 2)
         return -1;
-    for (int k = 0; k < section->count; k++) {
-        if (!mentions(&section->items[k], number))
-            continue;
-        uses++;
-        made = made < 0 ? k : made;
-    }
-    if (uses != 2 || made >= position || made + NEAR < position ||
-        bits_of(&section->items[made]) == BITS_NONE || section->items[made].instruction.reg != number ||
+    while (made >= 0 && made + NEAR >= position && !mentions(&section->items[made], number))
+        made--;
+    if (made < 0 || made + NEAR < position || bits_of(&section->items[made]) == BITS_NONE ||
+        section->items[made].instruction.reg != number ||
         section->items[made].instruction.bits != section->items[position].instruction.bits)
         return -1;
     const struct x86_instruction *inner = &section->items[made].instruction;
@@ -450,16 +493,19 @@ static void keep_item(machine_section *section, int to, int from)
 
 void machine_fold(struct machine *machine, machine_section *section)
 {
-    enum { LONGEST = 1500 /* every load is looked for in all of it */ };
+    enum { LONGEST = 1500 /* what may be overwritten is looked for in all of it */ };
     int count = 0;
     if (section->count > LONGEST)
         return;
+    count_mentions(machine, section);
     invert(machine, section);
     if (machine_is_avx512(machine))
         join_bits(machine, section);
+    count_mentions(machine, section);
     add_from_memory(machine, section);
+    count_mentions(machine, section);
     for (int k = 0; k < section->count; k++) {
-        int use = is_load(machine, &section->items[k]) ? find_use(section, k) : -1;
+        int use = is_load(machine, &section->items[k]) ? find_use(machine, section, k) : -1;
         if (use < 0 || !take(&section->items[use].instruction, &section->items[k].instruction))
             keep_item(section, count++, k);
     }

@@ -106,6 +106,13 @@ static int load_value(struct nest_code *code, const struct tile *tile, const str
     return machine_load_from(code->machine, value, memory, mask);
 }
 
+static int sum_of(struct nest_code *code, const struct tile *tile, const struct vector_value *value, int row,
+                  int column)
+{
+    return code->taken ? code->taken[column * code->loop->accumulators.count + value->slot]
+                       : partial_of(code, tile, value, row, column);
+}
+
 /* What was accumulated is rounded, or wrapped, only when it is looked at. */
 static int total(struct nest_code *code, const struct vector_value *value, int partial)
 {
@@ -234,7 +241,7 @@ static int build_value(struct nest_code *code, const struct tile *tile, const st
         store_value(code, tile, value, operands[0], mask, row, column);
         return 0;
     case VECTOR_TOTAL:
-        return total(code, value, partial_of(code, tile, value, row, column));
+        return total(code, value, sum_of(code, tile, value, row, column));
     case VECTOR_SET:
         if (code->nest->is_along) { /* what there is before joins them behind the depths */
             const struct vector_accumulator *accumulator = &code->loop->accumulators.items[value->slot];
@@ -398,6 +405,10 @@ static void build_tile(struct nest_code *code, struct tile *tile)
     machine_build_section(code, tile, &tile->start, 0, body);
     if (tile->rows >= code->rows && tile->rows != code->extents[VECTOR_ROWS])
         machine_prefetch_next_rows(code, tile);
+    if (machine_goes_by_row(code, tile)) {
+        machine_build_by_row(code, tile);
+        return;
+    }
     machine_place_streams(code, tile, result, end, false);
     code->machine->section = &tile->result;
     machine_load_places(code, VECTOR_ROWS, tile->rows);

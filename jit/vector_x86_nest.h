@@ -23,7 +23,8 @@ struct place {
 struct tile {
     int rows, columns, lanes; /* of a vector */
     bool is_last;             /* those of the last vector that are not there are masked */
-    machine_section start, enter, body, result;
+    bool is_by_row;           /* `keep` puts its sums into the frame, `result` is of one row of them */
+    machine_section start, enter, body, keep, result;
     machine_section last, next, sums; /* where lanes lie along the depths (vector_x86_along.c) */
 };
 
@@ -50,6 +51,8 @@ struct nest_code {
                        of 4 bytes by them, or of 8; 0: there is none yet */
     bool *is_early, *is_needed; /* by value: it is loaded before the while; that takes it */
     bool has_early;
+    int sums, sums_size; /* where in the frame sums go; bytes; 0: they do not */
+    int *taken;          /* the registers of the sums of the row, in a section of one; NULL */
     int repeat; /* the mask of the lanes that go on, of the columns so far; 0: none */
     struct place places[VECTOR_STREAMS];
     int free_generals;    /* of the pool, as bits */
@@ -125,6 +128,14 @@ bool machine_is_better_halved(const struct tile *tiles, int kind, int kinds, int
 
 /* What all lanes of rows side by side load, that of the first one at the address. */
 int machine_load_folded(struct nest_code *code, const struct vector_value *value, struct x86_memory memory);
+
+/* ---- vector_x86_nest_results.c: the results of tiles row by row ---- */
+
+/* Whether they are better so. */
+bool machine_goes_by_row(const struct nest_code *code, const struct tile *tile);
+void machine_build_by_row(struct nest_code *code, struct tile *tile);
+/* Behind the depths. The rows' slots of the streams go on, too. */
+void machine_place_by_row(struct nest_code *code, struct tile *tile);
 
 /* ---- vector_x86_nest_known.c: extents that are known ---- */
 

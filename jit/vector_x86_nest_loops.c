@@ -193,7 +193,17 @@ static void place_tile(struct nest_code *code, struct tile *tile)
         machine_place_depths_along(code, tile);
     else
         place_depths(code, tile, VECTOR_DEPTHS);
-    machine_allocate(code->machine, &tile->result);
+    if (tile->is_by_row)
+        machine_place_by_row(code, tile);
+    else
+        machine_allocate(code->machine, &tile->result);
+}
+
+/* The slots of the rows go on to the next tile. */
+static void advance_rows(struct nest_code *code, const struct tile *tile)
+{
+    if (!tile->is_by_row)
+        machine_advance_streams(code, VECTOR_ROWS, VECTOR_ROWS, tile->rows);
 }
 
 /* All rows of one tile's columns, which are known: tiles of each kind once, or in a loop. */
@@ -215,7 +225,7 @@ static void place_known_rows(struct nest_code *code, struct tile *tiles, int kin
         }
         place_tile(code, &tiles[kind]);
         if (times > 1 || rest)
-            machine_advance_streams(code, VECTOR_ROWS, VECTOR_ROWS, tiles[kind].rows);
+            advance_rows(code, &tiles[kind]);
         if (times > 1) {
             machine_move_slot(machine, X86_MOV, X86_RAX, left);
             machine_emit_by(machine, X86_SUB_BY, X86_RAX, 1);
@@ -241,7 +251,7 @@ void machine_place_rows(struct nest_code *code, struct tile *tiles, int kinds)
         machine_emit_label(machine, head);
         test_rows(code, tiles, kind, kinds, next);
         place_tile(code, &tiles[kind]);
-        machine_advance_streams(code, VECTOR_ROWS, VECTOR_ROWS, rows);
+        advance_rows(code, &tiles[kind]);
         machine_add_to_slot(machine, left, -rows);
         machine_emit_jump(machine, X86_JMP, head);
         machine_emit_label(machine, next);
