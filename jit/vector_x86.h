@@ -33,6 +33,8 @@ struct machine_register {
     bool clean; /* its home holds the value */
     int last;   /* where it is last used in the section */
     int items;  /* of the section, that mention it: while loads are folded */
+    int uses_of, use, uses_end; /* of which section it is known where it is used; these, from the next one on
+                                   (vector_x86_allocate.c) */
 };
 
 /* The registers of a kind, while a section is given them. */
@@ -187,6 +189,7 @@ struct machine {
     int ahead;       /* elements from the index to the vector that the section is of */
     struct machine_file vector_file, mask_file;
     struct machine_uses *uses;             /* vector_x86_allocate.c */
+    int uses_number;                       /* of the last such */
     LIST(struct machine_change *) changes; /* scatters that wait for others */
     struct machine_shared *shared;         /* NULL: there is nothing of that kind */
     int *before; /* by accumulator that is scanned: what it was before each lane of the vector */

@@ -283,49 +283,60 @@ static inline void leave(struct machine *machine, struct machine_register *entry
     entry->at = -1;
 }
 
-/* Where each register is used in the section: made when one has to go first. */
+/* Where each register is used in the section: made when one has to go first. Those that it does not name have
+ * the number of an earlier section, or none. */
 struct machine_uses {
-    int *at;        /* by register: where in `positions` what has not been passed by begins */
-    int *end;       /* and ends */
+    int number;
     int *positions; /* of items, register by register, rising */
 };
 
-/* Adds one to the count of each register that the item names or, where there are `positions`, the item's. */
-static void note_uses(const struct machine_item *item, int *counts, int *positions, int position)
+enum { USES_BEGIN, USES_COUNT, USES_PLACE };
+
+static void note_named(struct machine *machine, struct machine_uses *uses, int register_number, int *total,
+                       int turn, int position)
 {
-    if (item->kind != MACHINE_INSTRUCTION) {
-        for (int argument = 0; argument < item->count; argument++) {
-            int *count = &counts[item->arguments[argument] - MACHINE_VIRTUAL];
-            if (positions)
-                positions[*count] = position;
-            ++*count;
+    struct machine_register *entry = register_of(machine, register_number);
+    if (turn == USES_BEGIN) {
+        entry->uses_of = uses->number;
+        entry->use = -1;
+        entry->uses_end = 0;
+    } else if (turn == USES_COUNT) {
+        entry->uses_end++;
+        ++*total;
+    } else {
+        if (entry->use < 0) {
+            entry->use = *total;
+            *total += entry->uses_end;
+            entry->uses_end = entry->use;
         }
-        return;
+        uses->positions[entry->uses_end++] = position;
     }
-    for (unsigned left = operands_of(&item->instruction); left; left &= left - 1) {
-        int *count = &counts[number_at(&item->instruction, __builtin_ctz(left)) - MACHINE_VIRTUAL];
-        if (positions)
-            positions[*count] = position;
-        ++*count;
+}
+
+static int note_uses(struct machine *machine, struct machine_uses *uses, const machine_section *section,
+                     int turn)
+{
+    int total = 0;
+    for (int k = 0; k < section->count; k++) {
+        const struct machine_item *item = &section->items[k];
+        if (item->kind != MACHINE_INSTRUCTION) {
+            for (int argument = 0; argument < item->count; argument++)
+                note_named(machine, uses, item->arguments[argument], &total, turn, k);
+            continue;
+        }
+        for (unsigned left = operands_of(&item->instruction); left; left &= left - 1)
+            note_named(machine, uses, number_at(&item->instruction, __builtin_ctz(left)), &total, turn, k);
     }
+    return total;
 }
 
 static struct machine_uses *find_uses(struct machine *machine, const machine_section *section)
 {
     struct machine_uses *uses = arena_new(machine->arena, struct machine_uses);
-    int registers = machine->registers.count, total = 0;
-    uses->at = arena_array(machine->arena, int, registers + 1);
-    uses->end = arena_array(machine->arena, int, registers + 1);
-    for (int k = 0; k < section->count; k++)
-        note_uses(&section->items[k], uses->end, NULL, k);
-    for (int k = 0; k < registers; k++) {
-        uses->at[k] = total;
-        total += uses->end[k];
-        uses->end[k] = uses->at[k];
-    }
-    uses->positions = arena_array(machine->arena, int, total + 1);
-    for (int k = 0; k < section->count; k++)
-        note_uses(&section->items[k], uses->end, uses->positions, k);
+    uses->number = ++machine->uses_number;
+    note_uses(machine, uses, section, USES_BEGIN);
+    uses->positions = arena_array(machine->arena, int, note_uses(machine, uses, section, USES_COUNT) + 1);
+    note_uses(machine, uses, section, USES_PLACE);
     return uses;
 }
 
@@ -335,10 +346,12 @@ static int next_use(struct machine *machine, const machine_section *section, int
     if (!machine->uses)
         machine->uses = find_uses(machine, section);
     struct machine_uses *uses = machine->uses;
-    int *at = &uses->at[number - MACHINE_VIRTUAL], end = uses->end[number - MACHINE_VIRTUAL];
-    while (*at < end && uses->positions[*at] < from)
-        ++*at;
-    return *at < end ? uses->positions[*at] : section->count + 1;
+    struct machine_register *entry = register_of(machine, number);
+    if (entry->uses_of != uses->number)
+        return section->count + 1;
+    while (entry->use < entry->uses_end && uses->positions[entry->use] < from)
+        entry->use++;
+    return entry->use < entry->uses_end ? uses->positions[entry->use] : section->count + 1;
 }
 
 static bool is_locked(const int *locked, int count, int number)

@@ -55,53 +55,46 @@ static bool mentions(const struct machine_item *item, int number)
     return item->result == number;
 }
 
-/* Counts the items of the section that mention each virtual register: most of what is looked for below is
- * there once, or not at all, and need not be searched for. */
-struct counts {
+/* A section in work. How many items mention each virtual register is counted when somebody asks: most of what
+ * is looked for is there once, or not at all, and need not be searched for. Whoever changes instructions sees
+ * to it that this stays so. */
+struct fold {
     struct machine *machine;
-    int by; /* 0: nothing is mentioned yet */
+    machine_section *section;
+    bool is_counted;
 };
 
-static void count_register(const struct counts *counts, int number)
+static int *count_of(const struct fold *fold, int number)
 {
-    if (number < MACHINE_VIRTUAL)
-        return;
-    int *items = &counts->machine->registers.items[number - MACHINE_VIRTUAL].items;
-    *items = counts->by ? *items + counts->by : 0;
+    return &fold->machine->registers.items[number - MACHINE_VIRTUAL].items;
 }
 
-static void count_item(const struct counts *counts, const struct machine_item *item)
+/* The registers that the item mentions, each once: one more, or none yet. */
+static void count_item(const struct fold *fold, const struct machine_item *item, bool none)
 {
     const struct x86_instruction *instruction = &item->instruction;
-    if (item->kind != MACHINE_INSTRUCTION) {
-        for (int k = 0; k < item->count; k++)
-            count_register(counts, item->arguments[k]);
-        count_register(counts, item->result);
-        return;
-    }
-    int all[] = {instruction->reg,    instruction->vvvv,         instruction->has_memory ? 0 : instruction->rm,
-                 instruction->fourth, instruction->memory.index, instruction->mask};
-    for (int k = 0; k < (int)(sizeof all / sizeof *all); k++) {
-        bool again = false;
-        for (int before = 0; before < k; before++)
-            again |= all[before] == all[k];
+    int numbers[6] = {instruction->reg, instruction->vvvv, instruction->has_memory ? 0 : instruction->rm,
+                      instruction->fourth, instruction->memory.index, instruction->mask};
+    const int *all = item->kind == MACHINE_INSTRUCTION ? numbers : item->arguments;
+    int count = item->kind == MACHINE_INSTRUCTION ? 6 : item->count;
+    for (int k = 0; k < count; k++) {
+        bool again = all[k] < MACHINE_VIRTUAL;
+        for (int before = 0; before < k && !again; before++)
+            again = all[before] == all[k];
         if (!again)
-            count_register(counts, all[k]);
+            *count_of(fold, all[k]) = none ? 0 : *count_of(fold, all[k]) + 1;
     }
+    if (item->kind != MACHINE_INSTRUCTION && item->result >= MACHINE_VIRTUAL)
+        *count_of(fold, item->result) = none ? 0 : *count_of(fold, item->result) + 1;
 }
 
-static void count_mentions(struct machine *machine, const machine_section *section)
+static int mentions_of(struct fold *fold, int number)
 {
-    for (int by = 0; by < 2; by++) {
-        struct counts counts = {machine, by};
-        for (int k = 0; k < section->count; k++)
-            count_item(&counts, &section->items[k]);
-    }
-}
-
-static int mentions_of(const struct machine *machine, int number)
-{
-    return machine->registers.items[number - MACHINE_VIRTUAL].items;
+    for (int turn = 0; turn < 2 && !fold->is_counted; turn++)
+        for (int k = 0; k < fold->section->count; k++)
+            count_item(fold, &fold->section->items[k], turn == 0);
+    fold->is_counted = true;
+    return *count_of(fold, number);
 }
 
 /* Whether it only computes one register out of others, or of memory. */
@@ -247,10 +240,11 @@ static bool is_load(const struct machine *machine, const struct machine_item *it
 }
 
 /* The only use of the load's register, if it is near and can take the load; else -1. */
-static int find_use(const struct machine *machine, const machine_section *section, int position)
+static int find_use(struct fold *fold, int position)
 {
+    const machine_section *section = fold->section;
     int number = section->items[position].instruction.reg, use = -1;
-    if (mentions_of(machine, number) != 2)
+    if (mentions_of(fold, number) != 2)
         return -1;
     for (int k = position + 1; k < section->count && k <= position + NEAR && use < 0; k++)
         if (mentions(&section->items[k], number))
@@ -263,11 +257,13 @@ static int find_use(const struct machine *machine, const machine_section *sectio
 }
 
 /* The comparison that makes the mask, where that is made for the inversion alone; or -1. */
-static int find_comparison(const struct machine *machine, const machine_section *section, int inversion)
+static int find_comparison(struct fold *fold, int inversion)
 {
+    const struct machine *machine = fold->machine;
+    const machine_section *section = fold->section;
     int number = section->items[inversion].instruction.rm, made = -1;
     if (number < MACHINE_VIRTUAL || machine->registers.items[number - MACHINE_VIRTUAL].kept ||
-        mentions_of(machine, number) != 2)
+        mentions_of(fold, number) != 2)
         return -1;
     for (int k = inversion - 1; k >= 0 && made < 0; k--)
         if (mentions(&section->items[k], number))
@@ -287,11 +283,12 @@ static bool is_inversion(const struct machine *machine, const struct machine_ite
 }
 
 /* Comparisons whose opposite is asked for compare so. */
-static void invert(struct machine *machine, machine_section *section)
+static void invert(struct fold *fold)
 {
     enum { OPPOSITE = 4 /* of predicates of floats and of integers */ };
+    machine_section *section = fold->section;
     for (int k = section->count - 1; k > 0; k--) {
-        int made = is_inversion(machine, &section->items[k]) ? find_comparison(machine, section, k) : -1;
+        int made = is_inversion(fold->machine, &section->items[k]) ? find_comparison(fold, k) : -1;
         if (made < 0)
             continue;
         section->items[made].instruction.reg = section->items[k].instruction.reg;
@@ -367,8 +364,10 @@ static bool may_overwrite(const struct machine *machine, const machine_section *
 /* x * y + c, where c is loaded for it alone, reads c from memory and overwrites a factor that has had its
  * time. Where both factors come from registers that is one instruction less; and Zen 5 is a fifth slower in
  * L1 where what is added is loaded before the factors (axpy). */
-static void add_from_memory(const struct machine *machine, machine_section *section)
+static void add_from_memory(struct fold *fold)
 {
+    const struct machine *machine = fold->machine;
+    machine_section *section = fold->section;
     for (int k = 0; k < section->count; k++) {
         struct x86_instruction *product = &section->items[k].instruction;
         if (section->items[k].kind != MACHINE_INSTRUCTION || product->mask || product->has_memory ||
@@ -377,7 +376,7 @@ static void add_from_memory(const struct machine *machine, machine_section *sect
         int copy = find_copy(section, k);
         int added = copy < 0 ? 0 : section->items[copy].instruction.rm;
         int load = copy < 0 ? -1 : find_load(machine, section, copy, added);
-        if (load < 0 || section->items[load].instruction.mask || find_use(machine, section, load) != copy ||
+        if (load < 0 || section->items[load].instruction.mask || find_use(fold, load) != copy ||
             product->vvvv == added || product->rm == added)
             continue;
         int x = product->vvvv, y = product->rm;
@@ -433,11 +432,13 @@ static int table_of(enum bits_operation inner, enum bits_operation outer)
 }
 
 /* The operation whose result only the one at a position uses, both of whose operands are still there; -1. */
-static int find_inner(const struct machine *machine, const machine_section *section, int position, int number)
+static int find_inner(struct fold *fold, int position, int number)
 {
+    const struct machine *machine = fold->machine;
+    const machine_section *section = fold->section;
     int made = position - 1;
     if (number < MACHINE_VIRTUAL || machine->registers.items[number - MACHINE_VIRTUAL].kept ||
-        mentions_of(machine, number) != 2)
+        mentions_of(fold, number) != 2)
         return -1;
     while (made >= 0 && made + NEAR >= position && !mentions(&section->items[made], number))
         made--;
@@ -454,16 +455,17 @@ static int find_inner(const struct machine *machine, const machine_section *sect
 }
 
 /* Two operations on bits are one, into a copy of what the outer one has besides; a copy takes no time. */
-static void join_bits(struct machine *machine, machine_section *section)
+static void join_bits(struct fold *fold)
 {
+    machine_section *section = fold->section;
     for (int k = 1; k < section->count; k++) {
         struct x86_instruction *outer = &section->items[k].instruction;
         enum bits_operation operation = bits_of(&section->items[k]);
         if (operation == BITS_NONE || outer->vvvv == outer->rm)
             continue;
-        int made = find_inner(machine, section, k, outer->vvvv), other = outer->rm;
+        int made = find_inner(fold, k, outer->vvvv), other = outer->rm;
         if (made < 0) {
-            made = find_inner(machine, section, k, outer->rm);
+            made = find_inner(fold, k, outer->rm);
             other = outer->vvvv;
         }
         if (made < 0)
@@ -481,6 +483,7 @@ static void join_bits(struct machine *machine, machine_section *section)
         section->items[k - 1].instruction = (struct x86_instruction){
             .form = X86_VMOVAPS, .bits = joined.bits, .line = joined.line, .reg = result, .rm = other};
         section->items[k].instruction = joined;
+        ++*count_of(fold, result);
     }
 }
 
@@ -497,15 +500,13 @@ void machine_fold(struct machine *machine, machine_section *section)
     int count = 0;
     if (section->count > LONGEST)
         return;
-    count_mentions(machine, section);
-    invert(machine, section);
+    struct fold fold = {.machine = machine, .section = section};
+    invert(&fold);
     if (machine_is_avx512(machine))
-        join_bits(machine, section);
-    count_mentions(machine, section);
-    add_from_memory(machine, section);
-    count_mentions(machine, section);
+        join_bits(&fold);
+    add_from_memory(&fold);
     for (int k = 0; k < section->count; k++) {
-        int use = is_load(machine, &section->items[k]) ? find_use(machine, section, k) : -1;
+        int use = is_load(machine, &section->items[k]) ? find_use(&fold, k) : -1;
         if (use < 0 || !take(&section->items[use].instruction, &section->items[k].instruction))
             keep_item(section, count++, k);
     }
