@@ -161,7 +161,7 @@ struct certificate *certificate_make(struct ir_kernel *kernel, bool reasons)
     struct certificate *certificate = arena_new(kernel->arena, struct certificate);
 
     certificate->kernel = kernel;
-    certificate->dependences = dependence_analyse(kernel);
+    certificate->dependences = dependence_analyse(kernel, NULL);
     certificate_find_bounds(certificate, reasons);
     index_sites(certificate);
     const struct analysis_gaps *gaps = analysis_initialisation_gaps(kernel);

@@ -211,6 +211,27 @@ static void enter_range(struct context *context, struct context_loop *loop)
     context_bind(context, stmt->symbol, &value);
 }
 
+/* Whether the bound is the same throughout: made of extents, attributes and names. */
+static bool is_steady(struct ir_expr *expr, void *unused)
+{
+    (void)unused;
+    return expr->kind == IR_INTEGER || (expr->kind == IR_OPERATION && !expr->checked) ||
+           (expr->kind == IR_SYMBOL && expr->symbol->kind != IR_SYMBOL_VARIABLE);
+}
+
+void context_stand_inside(struct context *context, const struct ir_stmt *loop)
+{
+    struct context_loop around = {.stmt = (struct ir_stmt *)loop, .atom = -1};
+
+    if (loop->kind != IR_FOR || loop->step < 1 || !ir_expr_walk(loop->low, is_steady, NULL) ||
+        !ir_expr_walk(loop->high, is_steady, NULL))
+        return;
+    context_value(context, loop->low, &around.low);
+    context_value(context, loop->high, &around.high);
+    enter_range(context, &around);
+    linear_atom_at(&context->space, around.atom)->parameter = true;
+}
+
 void context_walk_silently(struct context *context, struct ir_stmt *loop)
 {
     static const struct context_visitor nobody = {0};
@@ -440,9 +461,9 @@ static void walk_kernel(struct context *context)
                   ((struct context_assumed){context->prover.facts.count - facts,
                                             context->prover.rules.count - rules}));
     }
-    context->base_facts = context->prover.facts.count;
     if (context->visitor->begin)
         context->visitor->begin(context);
+    context->base_facts = context->prover.facts.count;
     walk_block(context, kernel->body);
     context->prover.facts.count = context->base_facts; /* an assert holds only after itself */
     if (context->visitor->finish)

@@ -35,7 +35,7 @@ struct context_visitor {
     void (*branch)(struct context *context, struct ir_stmt *stmt, enum context_event event);
     void (*allocate)(struct context *context, struct ir_stmt *stmt);
     void (*scalar)(struct context *context, struct ir_symbol *symbol, struct span span, bool assigned);
-    void (*begin)(struct context *context);
+    void (*begin)(struct context *context); /* before the body; it may say what is around that */
     void (*finish)(struct context *context); /* facts are those of preconditions */
 };
 
@@ -100,6 +100,10 @@ struct context {
 void context_run(struct ir_kernel *kernel, const struct context_visitor *visitor, void *client);
 
 /* ---- for visitors -------------------------------------------------------- */
+
+/* To be called when the walk begins, outermost loop first: all that is analysed is in one iteration of the
+ * loop, whose variable lies between its bounds. */
+void context_stand_inside(struct context *context, const struct ir_stmt *loop);
 
 /* Always succeeds: what cannot be looked into becomes an opaque atom. */
 void context_form(struct context *context, const struct ir_expr *expr, struct linear *out);

@@ -733,7 +733,7 @@ void cuda_plan_make(struct cuda_plan *plan, struct arena *arena, struct ir_kerne
                     const struct cuda_options *options)
 {
     *plan = (struct cuda_plan){.arena = arena, .kernel = kernel, .options = options};
-    plan->dependences = dependence_judge(kernel);
+    plan->dependences = dependence_judge(kernel, NULL);
     plan->uses = arena_array(arena, int, kernel->slot_count);
     plan->lives = arena_array(arena, enum cuda_life, kernel->buffers.count);
     for (const struct ir_stmt *stmt = kernel->body; stmt; stmt = stmt->next)

@@ -540,6 +540,8 @@ static void begin(struct context *context)
     builder->context = context;
     builder->allocated = arena_array(context->arena, int, context->kernel->buffers.count);
     builder->partial = refuses_silently(context);
+    for (int k = 0; builder->around && k < builder->around->count; k++)
+        context_stand_inside(context, builder->around->loops[k]);
 }
 
 static void finish(struct context *context)
@@ -554,7 +556,8 @@ static void finish(struct context *context)
     judge_loops(builder->result);
 }
 
-static const struct dependences *analyse(struct ir_kernel *kernel, bool judges)
+static const struct dependences *analyse(struct ir_kernel *kernel, const struct dependence_around *around,
+                                         bool judges)
 {
     static const struct context_visitor visitor = {.begin = begin,
                                                    .access = visit_access,
@@ -563,6 +566,7 @@ static const struct dependences *analyse(struct ir_kernel *kernel, bool judges)
                                                    .allocate = visit_allocate,
                                                    .finish = finish};
     struct dependence_builder builder = {.result = arena_new(kernel->arena, struct dependences),
+                                         .around = around,
                                          .judges = judges};
 
     builder.result->kernel = kernel;
@@ -570,14 +574,14 @@ static const struct dependences *analyse(struct ir_kernel *kernel, bool judges)
     return builder.result;
 }
 
-const struct dependences *dependence_analyse(struct ir_kernel *kernel)
+const struct dependences *dependence_analyse(struct ir_kernel *kernel, const struct dependence_around *around)
 {
-    return analyse(kernel, false);
+    return analyse(kernel, around, false);
 }
 
-const struct dependences *dependence_judge(struct ir_kernel *kernel)
+const struct dependences *dependence_judge(struct ir_kernel *kernel, const struct dependence_around *around)
 {
-    return analyse(kernel, true);
+    return analyse(kernel, around, true);
 }
 
 const struct dependence_loop *dependence_loop_is_parallel(const struct dependences *dependences,

@@ -105,12 +105,19 @@ struct dependences {
     LIST(struct dependence) items;
 };
 
-/* Lives as long as the kernel, and is good until the body is changed. */
-const struct dependences *dependence_analyse(struct ir_kernel *kernel);
+/* The loops around what is analysed, outermost first, where that is a part of a kernel. */
+struct dependence_around {
+    const struct ir_stmt *const *loops;
+    int count;
+};
+
+/* Lives as long as the kernel, and is good until the body is changed. `around`: NULL where nothing is. */
+const struct dependences *dependence_analyse(struct ir_kernel *kernel,
+                                             const struct dependence_around *around);
 
 /* As much of it as it takes to say which loops may run in any order, and why not: in the loops inside of the
  * one that carries a dependence its directions may be more than happen, and it has no distances. */
-const struct dependences *dependence_judge(struct ir_kernel *kernel);
+const struct dependences *dependence_judge(struct ir_kernel *kernel, const struct dependence_around *around);
 
 /* The row of a loop of the kernel, with the verdict and the reasons. */
 const struct dependence_loop *dependence_loop_is_parallel(const struct dependences *dependences,

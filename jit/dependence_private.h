@@ -71,6 +71,7 @@ struct dependence_builder {
     enum operation reduction;
     struct integer_solver solver;
     struct dependence_pair *pair; /* the one in work */
+    const struct dependence_around *around; /* NULL: nothing is */
     bool judges;                  /* verdicts are wanted, and not all there is to say */
     bool partial;                 /* something that is demanded of calls is not among the facts */
     int *names;                   /* the second iteration's atoms + 1, by atom */

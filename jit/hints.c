@@ -210,7 +210,7 @@ void analysis_hints(struct ir_kernel *kernel, akg_diagnostics *diagnostics)
 {
     if (!has_hint(kernel->body))
         return;
-    const struct dependences *dependences = dependence_analyse(kernel);
+    const struct dependences *dependences = dependence_analyse(kernel, NULL);
     for (int k = 0; k < dependences->loops.count; k++)
         if (is_hinted(dependences->loops.items[k].stmt))
             test_loop(dependences, k, diagnostics);

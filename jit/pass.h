@@ -101,8 +101,8 @@ enum pass_relation pass_compare(const struct ir_access *a, const struct ir_acces
 bool pass_is_unit(const struct ir_access *access, const struct ir_symbol *variable);
 
 /* The dependences among what one loop holds, as dependence_judge tells them, as if it were the whole kernel:
- * scalars from outside are taken for constants. They live as long as the pass. NULL: this has been asked
- * often enough for one kernel. */
+ * scalars from outside are taken for constants, those of loops around it between their bounds. They live as
+ * long as the pass. NULL: this has been asked often enough for one kernel. */
 const struct dependences *pass_dependences(struct pass *pass, struct ir_stmt *loop);
 
 /* Likewise with all directions and distances, as of dependence_analyse. */

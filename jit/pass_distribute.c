@@ -37,14 +37,33 @@ static bool is_small(struct ir_stmt *stmt, void *count)
     return ++*(int *)count <= STATEMENTS;
 }
 
+/* Whether it is never negative: made of the variables of loops around that begin there. */
+static bool is_natural(const struct ir_expr *expr, const struct ir_stmt *const *around, int count)
+{
+    if (expr->kind == IR_INTEGER)
+        return expr->integer >= 0;
+    if (expr->kind == IR_OPERATION && expr->operation == OP_ADD)
+        return is_natural(expr->operands[0], around, count) && is_natural(expr->operands[1], around, count);
+    for (int k = count - 1; k >= 0 && expr->kind == IR_SYMBOL; k--)
+        if (around[k]->symbol == expr->symbol)
+            return around[k]->step > 0 && is_natural(around[k]->low, around, k);
+    return false;
+}
+
+/* Whether it ends where a call says, and begins with no negative number. */
+static bool is_over_columns(const struct ir_stmt *loop, const struct ir_stmt *const *around, int depth)
+{
+    int count = 0;
+    return loop->kind == IR_FOR && loop->step == 1 && !loop->hint && is_natural(loop->low, around, depth) &&
+           distribute_is_of_call(loop->high) &&
+           !(loop->high->kind == IR_INTEGER && loop->high->integer < FEW) &&
+           ir_block_walk(loop->body, is_small, &count);
+}
+
 /* From row 0 on, or at least from one of those behind it on that is known. */
 static bool is_over_rows(const struct ir_stmt *loop)
 {
-    int count = 0;
-    return loop->kind == IR_FOR && loop->step == 1 && !loop->hint && loop->low->kind == IR_INTEGER &&
-           loop->low->integer >= 0 && distribute_bounds_are_of_call(loop) &&
-           !(loop->high->kind == IR_INTEGER && loop->high->integer < FEW) &&
-           ir_block_walk(loop->body, is_small, &count);
+    return loop->kind == IR_FOR && loop->low->kind == IR_INTEGER && is_over_columns(loop, NULL, 0);
 }
 
 static bool is_candidate(const struct rows *rows)
@@ -332,7 +351,8 @@ static bool distribute_down(struct rows *columns, struct ir_stmt **place)
 {
     struct pieces pieces;
     struct ir_stmt *next = columns->loop->next, *few = NULL;
-    if (!is_over_rows(columns->loop) || !distribute_goes_down_often(columns) ||
+    if (!is_over_columns(columns->loop, columns->around, columns->depth) ||
+        !distribute_goes_down_often(columns) ||
         !pass_is_parallel(columns->pass, columns->loop))
         return false;
     sink_variables(&columns->loop->body);

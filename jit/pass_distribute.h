@@ -31,7 +31,8 @@ struct rows {
 
 /* ---- pass_distribute_product.c: what a row is multiplied by ---------------------------------------- */
 
-/* Bounds over extents and attributes: known when memory is made. */
+/* Made of extents and attributes: known when memory is made; and whether both bounds are. */
+bool distribute_is_of_call(struct ir_expr *expr);
 bool distribute_bounds_are_of_call(const struct ir_stmt *loop);
 
 /* Whether the statement, in the body of the loop over rows, is a loop that multiplies the row by what all

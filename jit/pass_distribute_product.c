@@ -24,9 +24,14 @@ static bool is_of_call(struct ir_expr *expr, void *context)
              expr->operation == OP_MAX || expr->operation == OP_MIN));
 }
 
+bool distribute_is_of_call(struct ir_expr *expr)
+{
+    return ir_expr_walk(expr, is_of_call, NULL);
+}
+
 bool distribute_bounds_are_of_call(const struct ir_stmt *loop)
 {
-    return ir_expr_walk(loop->low, is_of_call, NULL) && ir_expr_walk(loop->high, is_of_call, NULL);
+    return distribute_is_of_call(loop->low) && distribute_is_of_call(loop->high);
 }
 
 struct factors {

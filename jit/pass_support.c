@@ -396,9 +396,34 @@ enum pass_relation pass_compare(const struct ir_access *a, const struct ir_acces
     return relation;
 }
 
-static const struct dependences *dependences_of(struct pass *pass, struct ir_stmt *loop,
-                                                const struct dependences *(*analyse)(struct ir_kernel *))
+enum { AROUND = 32 };
+
+/* Finds the loops around a statement; false: it is not in the block, or too deep in it. */
+static bool find_around(const struct ir_stmt *block, const struct ir_stmt *stmt, const struct ir_stmt **loops,
+                        int *count)
 {
+    for (; block; block = block->next) {
+        bool is_loop = block->kind == IR_FOR;
+        if (block == stmt)
+            return true;
+        if (is_loop && *count == AROUND)
+            continue;
+        if (is_loop)
+            loops[*count] = block;
+        *count += is_loop;
+        if (find_around(block->body, stmt, loops, count) || find_around(block->otherwise, stmt, loops, count))
+            return true;
+        *count -= is_loop;
+    }
+    return false;
+}
+
+typedef const struct dependences *analysis(struct ir_kernel *kernel, const struct dependence_around *around);
+
+static const struct dependences *dependences_of(struct pass *pass, struct ir_stmt *loop, analysis *analyse)
+{
+    const struct ir_stmt *loops[AROUND];
+    struct dependence_around around = {loops, 0};
     struct ir_kernel *kernel = pass->kernel;
     struct arena *arena = kernel->arena;
     struct ir_stmt *body = kernel->body, *next = loop->next;
@@ -407,10 +432,11 @@ static const struct dependences *dependences_of(struct pass *pass, struct ir_stm
     if (pass->analyses == 0)
         return NULL;
     pass->analyses--;
+    find_around(body, loop, loops, &around.count);
     kernel->body = loop;
     loop->next = NULL;
     kernel->arena = pass->arena; /* where the answer goes */
-    dependences = analyse(kernel);
+    dependences = analyse(kernel, &around);
     kernel->arena = arena;
     kernel->body = body;
     loop->next = next;

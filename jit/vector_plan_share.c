@@ -34,7 +34,7 @@ const struct dependences *plan_dependences_of(struct planning *planning, const s
     kernel->body = copy;
     *copy = *loop;
     copy->next = NULL;
-    const struct dependences *dependences = dependence_judge(kernel);
+    const struct dependences *dependences = dependence_judge(kernel, NULL);
     for (int k = 0; k < dependences->loops.count; k++)
         if (dependences->loops.items[k].stmt == copy)
             dependences->loops.items[k].stmt = (struct ir_stmt *)loop;

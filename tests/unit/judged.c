@@ -26,7 +26,7 @@ static bool is_covered(const struct dependences *these, const struct dependences
 
 bool is_judged_alike(struct ir_kernel *kernel, const struct dependences *analysed)
 {
-    const struct dependences *judged = dependence_judge(kernel);
+    const struct dependences *judged = dependence_judge(kernel, NULL);
 
     if (!CHECK(judged->loops.count == analysed->loops.count) || !CHECK(is_covered(analysed, judged)) ||
         !CHECK(is_covered(judged, analysed)))

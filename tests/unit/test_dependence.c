@@ -391,7 +391,7 @@ static char *found(struct ir_kernel *kernel)
 
     text_init(&all);
     text_init(&text);
-    const struct dependences *analysed = dependence_analyse(kernel);
+    const struct dependences *analysed = dependence_analyse(kernel, NULL);
     is_judged_alike(kernel, analysed);
     dependence_print(&all, analysed);
     for (const char *line = all.data; line && *line;) {
@@ -463,7 +463,7 @@ static void test_far_hint(void)
         CHECK(messages && strstr(messages, "3:5: warning: the iterations of this parallel loop"));
         CHECK(messages &&
               strstr(messages, "one element of 'y' is used at 4:9 and, 20000 iterations apart, at 4:9"));
-        const struct dependences *found = dependence_analyse(kernel);
+        const struct dependences *found = dependence_analyse(kernel, NULL);
         const struct dependence_loop *loop = dependence_loop_is_parallel(found, kernel->body);
         CHECK(loop && loop->verdict == DEPENDENCE_SERIAL && loop->stmt == kernel->body);
         CHECK(dependence_loop_is_parallel(found, kernel->body->body) == NULL);

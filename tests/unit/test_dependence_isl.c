@@ -566,7 +566,7 @@ static void test_kernel(isl_ctx *ctx)
     if (!CHECK(kernel && ir_verify(kernel, &lines))) {
         fprintf(stderr, "%s%s\n", source.data, lines.data ? lines.data : "it cannot be read");
     } else {
-        const struct dependences *found = dependence_analyse(kernel);
+        const struct dependences *found = dependence_analyse(kernel, NULL);
         if (!test_program(ctx, &program, found) || !is_judged_alike(kernel, found)) {
             dependence_print(&lines, found);
             fprintf(stderr, "%s%s\n", source.data, lines.data);
