@@ -35,7 +35,7 @@ struct context_visitor {
     void (*branch)(struct context *context, struct ir_stmt *stmt, enum context_event event);
     void (*allocate)(struct context *context, struct ir_stmt *stmt);
     void (*scalar)(struct context *context, struct ir_symbol *symbol, struct span span, bool assigned);
-    void (*begin)(struct context *context); /* before the body; it may say what is around that */
+    void (*begin)(struct context *context);  /* before the body; it may say what is around that */
     void (*finish)(struct context *context); /* facts are those of preconditions */
 };
 

@@ -565,9 +565,8 @@ static const struct dependences *analyse(struct ir_kernel *kernel, const struct 
                                                    .scalar = visit_scalar,
                                                    .allocate = visit_allocate,
                                                    .finish = finish};
-    struct dependence_builder builder = {.result = arena_new(kernel->arena, struct dependences),
-                                         .around = around,
-                                         .judges = judges};
+    struct dependence_builder builder = {
+        .result = arena_new(kernel->arena, struct dependences), .around = around, .judges = judges};
 
     builder.result->kernel = kernel;
     context_run(kernel, &visitor, &builder);

@@ -70,11 +70,11 @@ struct dependence_builder {
     const struct ir_expr *reduction_operand;
     enum operation reduction;
     struct integer_solver solver;
-    struct dependence_pair *pair; /* the one in work */
+    struct dependence_pair *pair;           /* the one in work */
     const struct dependence_around *around; /* NULL: nothing is */
-    bool judges;                  /* verdicts are wanted, and not all there is to say */
-    bool partial;                 /* something that is demanded of calls is not among the facts */
-    int *names;                   /* the second iteration's atoms + 1, by atom */
+    bool judges;                            /* verdicts are wanted, and not all there is to say */
+    bool partial;                           /* something that is demanded of calls is not among the facts */
+    int *names;                             /* the second iteration's atoms + 1, by atom */
     int name_count;
     bool *carries;     /* by row of a loop: it is known to carry what is no reduction, or to be undecided */
     int first_atom;    /* atoms from here on change in the loops at hand */

@@ -56,6 +56,8 @@ static bool is_result_float(const struct flow_builder *builder, const struct flo
     case FLOW_BLEND:
     case FLOW_TO_FLOAT:
     case FLOW_FROM_GENERAL:
+    case FLOW_HALVES:
+    case FLOW_TOTAL:
     case FLOW_TO_HALF:
         return true;
     default:
@@ -68,8 +70,10 @@ int flow_add(struct flow_builder *builder, struct flow_item item)
     bool gives = item.kind != FLOW_PLACE && item.kind != FLOW_JUMP && item.kind != FLOW_SECTION &&
                  item.kind != FLOW_STORE && item.kind != FLOW_COMPARE_JUMP && item.kind != FLOW_STOP_IF &&
                  item.kind != FLOW_FLOAT_JUMP;
-    if (gives && item.result == FLOW_NONE)
+    if (gives && item.result == FLOW_NONE) {
         item.result = flow_new_value(builder, is_result_float(builder, &item));
+        builder->code->values.items[item.result].bits = item.bits;
+    }
     item.line = builder->line;
     item.depth = builder->depth;
     if (builder->section->count > FLOW_MOST_ITEMS)
@@ -83,8 +87,9 @@ static bool is_same(const struct flow_item *a, const struct flow_item *b)
     bool same = a->kind == b->kind && a->form == b->form && a->immediate == b->immediate &&
                 a->condition == b->condition && a->narrow == b->narrow &&
                 a->by_immediate == b->by_immediate && a->of_bits == b->of_bits && a->wide == b->wide &&
-                a->memory.base == b->memory.base && a->memory.index == b->memory.index &&
-                a->memory.scale == b->memory.scale && a->memory.displacement == b->memory.displacement;
+                a->bits == b->bits && a->memory.base == b->memory.base &&
+                a->memory.index == b->memory.index && a->memory.scale == b->memory.scale &&
+                a->memory.displacement == b->memory.displacement;
     for (int k = 0; k < FLOW_OPERANDS; k++)
         same = same && a->operands[k] == b->operands[k];
     return same;
@@ -227,16 +232,17 @@ int flow_symbol(struct flow_builder *builder, const struct ir_symbol *symbol, in
 
 static void build_block(struct flow_builder *builder, const struct ir_stmt *first);
 
-static void enter(struct flow_builder *builder, const struct ir_stmt *stmt, int leave, int again)
+bool flow_enter(struct flow_builder *builder, const struct ir_stmt *stmt, int leave, int again)
 {
-    if (builder->depth == FLOW_DEEPEST) {
+    if (builder->refused || builder->depth == FLOW_DEEPEST) {
         flow_refuse(builder);
-        return;
+        return false;
     }
     struct flow_item item = flow_item(FLOW_SECTION);
     item.section = arena_new(builder->arena, flow_section);
     flow_add(builder, item);
     builder->loops[builder->depth++] = (struct flow_loop){stmt, item.section, leave, again};
+    return true;
 }
 
 static void compare_jump(struct flow_builder *builder, int a, struct flow_item than,
@@ -309,6 +315,13 @@ static void note_around(struct flow_builder *builder, int variable)
         builder->flow->loops = around->depth + 1;
 }
 
+/* Where what vectors and the loop itself ask for is computed once, before both of them. */
+static bool build_packed(struct flow_builder *builder, const struct ir_stmt *stmt, int variable,
+                         struct flow_item high)
+{
+    return flow_enter(builder, stmt, FLOW_NONE, FLOW_NONE) && flow_packed(builder, stmt, variable, high);
+}
+
 static void build_for(struct flow_builder *builder, const struct ir_stmt *stmt)
 {
     int variable = flow_new_value(builder, false), top = flow_new_label(builder),
@@ -318,11 +331,15 @@ static void build_for(struct flow_builder *builder, const struct ir_stmt *stmt)
                                     : flow_expression(builder, stmt->low);
     struct flow_item high = bound_of(builder, stmt);
     flow_move(builder, variable, low);
-    if (stmt == builder->stmt || !surely_begins(stmt))
+    bool packs = stmt != builder->stmt && flow_packs(stmt, builder->options);
+    if (packs && !build_packed(builder, stmt, variable, high)) {
+        builder->depth--;
+        return;
+    }
+    if (packs || stmt == builder->stmt || !surely_begins(stmt))
         compare_jump(builder, variable, high, up ? FLOW_NOT_LESS : FLOW_NOT_GREATER, leave);
     const struct flow_around *outer = builder->around;
-    enter(builder, stmt, leave, again);
-    if (builder->refused)
+    if (!flow_enter(builder, stmt, leave, again))
         return;
     note_around(builder, variable);
     flow_declare(builder, stmt->symbol, variable, builder->depth);
@@ -332,7 +349,7 @@ static void build_for(struct flow_builder *builder, const struct ir_stmt *stmt)
     builder->line = stmt->span.line;
     advance(builder, stmt, variable, leave);
     compare_jump(builder, variable, high, up ? FLOW_LESS : FLOW_GREATER, top);
-    builder->depth--;
+    builder->depth -= packs ? 2 : 1;
     builder->around = outer;
     flow_place(builder, leave, -1);
 }
@@ -341,8 +358,7 @@ static void build_while(struct flow_builder *builder, const struct ir_stmt *stmt
 {
     int top = flow_new_label(builder), again = flow_new_label(builder), leave = flow_new_label(builder);
     flow_branch(builder, stmt->value, false, leave);
-    enter(builder, stmt, leave, again);
-    if (builder->refused)
+    if (!flow_enter(builder, stmt, leave, again))
         return;
     flow_place(builder, top, -1);
     build_block(builder, stmt->body);

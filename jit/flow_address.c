@@ -93,7 +93,8 @@ static void add_index(struct flow_builder *builder, struct terms *terms, const s
 
 static bool is_checked(const struct flow_builder *builder, const struct ir_access *access, int axis)
 {
-    return access->checks[axis] == IR_CHECK_ELEMENT && !builder->options->trust_indices;
+    return access->checks[axis] == IR_CHECK_ELEMENT && !builder->options->trust_indices &&
+           !builder->is_guarded;
 }
 
 /* Compared without a sign, what is negative is large. */

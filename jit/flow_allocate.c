@@ -174,9 +174,10 @@ static int *find_partners(const struct flow_code *code, struct arena *arena)
     for (int at = 0; at < code->items.count; at++) {
         const struct flow_item *item = &code->items.items[at];
         bool moves = item->kind == FLOW_MOVE || item->kind == FLOW_ALU || item->kind == FLOW_SHIFT_BY;
-        if (moves && item->operands[0] >= 0) {
-            partners[item->result] = item->operands[0];
-            partners[item->operands[0]] = item->result;
+        int from = item->kind == FLOW_FUSED ? item->operands[2] : moves ? item->operands[0] : FLOW_NONE;
+        if (from >= 0) {
+            partners[item->result] = from;
+            partners[from] = item->result;
         }
     }
     return partners;

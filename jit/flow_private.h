@@ -60,6 +60,8 @@ enum flow_kind {
     FLOW_TO_FLOAT,      /* result = operand 0, an integer of 64 bits */
     FLOW_TO_GENERAL,    /* result = operand 0, a float, by `form` */
     FLOW_FROM_GENERAL,  /* result, a float = the lower 32 bits of operand 0 */
+    FLOW_HALVES,        /* result = the sum of both halves of operand 0, of 256 bits */
+    FLOW_TOTAL,         /* result, one lane = the sum of all of operand 0, of 128 bits */
     FLOW_TO_HALF,       /* result, in a register of floats = the bits of the float16 nearest to operand 0 */
     FLOW_CALL           /* result = function(operands) */
 };
@@ -77,6 +79,7 @@ struct flow_item {
     bool narrow;       /* of comparisons: 32 bits */
     bool is_signed;    /* of divisions */
     bool wide;         /* of floats: 64 bits */
+    int bits;          /* of packed floats (flow_packed.c): 128 or 256; 0: one lane */
     enum flow_condition condition;
     int label, site, axis;
     int from; /* PLACE: the first item since which there are several ways here; -1: ways from elsewhere */
@@ -89,6 +92,7 @@ struct flow_item {
 
 struct flow_value {
     bool is_float;
+    int bits;          /* of packed floats; 0: one lane */
     bool is_variable;  /* it is assigned again */
     bool is_extended;  /* an integer of 32 bits that fills 64 with its sign or zeros */
     int first, last;   /* items between which it lives; first -1: in none */
@@ -144,6 +148,7 @@ struct flow_builder {
     int depth; /* loops around what is being built */
     const struct flow_around *around;
     LIST(struct flow_symbol) symbols;
+    bool is_guarded; /* indices have been tested */
     int line;
     int nesting; /* of statements and expressions in each other */
     bool refused;
@@ -176,6 +181,8 @@ int flow_symbol(struct flow_builder *builder, const struct ir_symbol *symbol, in
 void flow_declare(struct flow_builder *builder, const struct ir_symbol *symbol, int value, int depth);
 /* The value, or, where it may be assigned again, a copy. */
 int flow_kept(struct flow_builder *builder, int value);
+/* Begins a loop, with the labels of continue and break; false: there are too many around it. */
+bool flow_enter(struct flow_builder *builder, const struct ir_stmt *stmt, int leave, int again);
 /* Assigns a variable of the kernel's. */
 void flow_assign_symbol(struct flow_builder *builder, const struct ir_symbol *symbol,
                         const struct ir_expr *value);
@@ -213,6 +220,15 @@ bool flow_is_inline(const struct ir_expr *expr);
 
 /* Builds an IF as choices between values; false, and nothing, where it is none such. */
 bool flow_choose(struct flow_builder *builder, const struct ir_stmt *stmt);
+
+/* ---- flow_packed.c ---- */
+
+/* Whether the loop goes over neighbours, so that several iterations can be done at a time. */
+bool flow_packs(const struct ir_stmt *loop, const struct vector_options *options);
+/* Such a loop, up to `high` (the second operand of a comparison), from what the variable is on; false:
+ * nothing is left for the loop itself to do. */
+bool flow_packed(struct flow_builder *builder, const struct ir_stmt *loop, int variable,
+                 struct flow_item high);
 
 /* ---- flow_flags.c ---- */
 

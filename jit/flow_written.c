@@ -5,11 +5,15 @@
  * - loops of a few iterations are written out, and what hangs on their variables alone is known;
  * - innermost loops that add floats up, or take the greatest, do four iterations in one;
  * - what is added up one behind the other is brought together in pairs first, so that an operation waits for
- *   few others: s = s + a * b; s = s + c * d becomes s = s + fma(c, d, a * b). As sums in lanes are, these
- * are within a unit of the sum of magnitudes for each operation. Strict code keeps the order. Nothing in such
- * loops may stop: messages tell the variables. The copy lives as long as the plan.
+ *   few others: s = s + a * b; s = s + c * d becomes s = s + fma(c, d, a * b),
+ * - a row that a loop over its elements finds by a loaded number has a name before the loop.
+ *
+ * As sums in lanes are, these are within a unit of the sum of magnitudes for each operation. Strict code
+ * keeps the order. Nothing may stop in loops that are written out: messages tell the variables. The copy
+ * lives as long as the plan.
  */
 #include "flow_plan.h"
+#include "flow_private.h"
 #include "pass.h"
 #include "vector_build.h"
 
@@ -27,6 +31,7 @@ enum {
 struct writer {
     struct pass pass;
     struct ir_kernel kernel; /* with the arena of the plan */
+    const struct vector_options *options;
     int statements;
     bool changed;
 };
@@ -311,11 +316,95 @@ static void write_fours(struct writer *writer, struct ir_stmt **block, int depth
         struct ir_stmt *stmt = *place;
         write_fours(writer, &stmt->body, depth + 1);
         write_fours(writer, &stmt->otherwise, depth + 1);
-        if (stmt->kind != IR_FOR || !is_long(stmt) || !only_sums(writer, stmt))
+        if (stmt->kind != IR_FOR || !is_long(stmt) || !only_sums(writer, stmt) ||
+            flow_packs(stmt, writer->options))
             continue;
         write_four(writer, place);
         while (*place != stmt)
             place = &(*place)->next;
+    }
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------------
+ */
+
+enum { MOST_ROWS = 8 };
+
+/* Loaded indices that are the same in all iterations of a loop over neighbours. */
+struct rows {
+    struct writer *writer;
+    struct ir_stmt *loop, *names[MOST_ROWS]; /* LETs */
+    int count;
+};
+
+static bool is_no_load(struct ir_expr *expr, void *rows)
+{
+    (void)rows;
+    return expr->kind != IR_LOAD;
+}
+
+static bool is_load_that_stays(struct ir_expr *expr, void *loop)
+{
+    struct ir_stmt *around = loop;
+    return expr->kind != IR_LOAD || !ir_block_stores_to(around->body, expr->access.buffer);
+}
+
+static bool is_row(const struct rows *rows, struct ir_expr *index)
+{
+    return !ir_expr_walk(index, is_no_load, NULL) && pass_is_same_in_all(rows->loop, index) &&
+           ir_expr_walk(index, is_load_that_stays, rows->loop) && !pass_expr_may_stop(index);
+}
+
+static struct ir_expr *named_row(struct rows *rows, struct ir_expr *index)
+{
+    int number = 0;
+    while (number < rows->count && !ir_expr_equal(rows->names[number]->value, index))
+        number++;
+    if (number == MOST_ROWS)
+        return index;
+    if (number == rows->count)
+        rows->names[rows->count++] =
+            pass_declare(&rows->writer->pass, IR_SYMBOL_LET, "row", index, rows->loop->span);
+    return ir_symbol_use(&rows->writer->kernel, rows->names[number]->symbol);
+}
+
+static void name_rows_of(struct rows *rows, struct ir_access *access)
+{
+    for (int axis = 0; axis < access->buffer->rank; axis++)
+        if (is_row(rows, access->indices[axis]))
+            access->indices[axis] = named_row(rows, access->indices[axis]);
+}
+
+static bool name_rows_of_load(struct ir_expr *expr, void *rows)
+{
+    if (expr->kind == IR_LOAD)
+        name_rows_of(rows, &expr->access);
+    return true;
+}
+
+static bool name_rows_of_store(struct ir_stmt *stmt, void *rows)
+{
+    if (stmt->kind == IR_STORE)
+        name_rows_of(rows, &stmt->access);
+    return true;
+}
+
+/* for k: ... U[r[z], k] ...   becomes   let row = r[z]; for k: ... U[row, k] ... */
+static void name_rows(struct writer *writer, struct ir_stmt **block, int depth)
+{
+    for (struct ir_stmt **place = block; *place && depth < DEEPEST; place = &(*place)->next) {
+        struct rows rows = {.writer = writer, .loop = *place};
+        name_rows(writer, &rows.loop->body, depth + 1);
+        name_rows(writer, &rows.loop->otherwise, depth + 1);
+        if (!flow_packs(rows.loop, writer->options))
+            continue;
+        ir_block_expressions(rows.loop->body, name_rows_of_load, &rows);
+        ir_block_walk(rows.loop->body, name_rows_of_store, &rows);
+        for (int k = 0; k < rows.count; k++, place = &(*place)->next) {
+            rows.names[k]->next = *place;
+            *place = rows.names[k];
+            writer->changed = true;
+        }
     }
 }
 
@@ -363,6 +452,7 @@ const struct ir_stmt *flow_written(struct arena *arena, const struct ir_kernel *
     if (!ir_block_walk(stmt->body, is_no_assert, NULL) || count_block(stmt->body) > ALL)
         return stmt;
     struct writer *writer = arena_new(arena, struct writer);
+    writer->options = options;
     writer->kernel = ir_kernel_beside(kernel, arena);
     writer->pass = (struct pass){.kernel = &writer->kernel, .arena = arena, .target = options->target};
     struct ir_stmt *copy = arena_new(arena, struct ir_stmt);
@@ -376,6 +466,7 @@ const struct ir_stmt *flow_written(struct arena *arena, const struct ir_kernel *
         if (in_fours)
             write_fours(writer, &copy->body, 0);
         bring_together(writer, &copy->body, 0);
+        name_rows(writer, &copy->body, 0);
         pass_sweep(&copy->body);
     }
     return writer->changed && names_the_same(stmt, copy) ? copy : stmt;

@@ -23,6 +23,8 @@ struct writer {
     LIST(int) stop_labels;
     int end;
     int room, room_end; /* bytes of the frame where nothing lives yet */
+    int bits;           /* of floats in the item that is being written */
+    bool has_packed;    /* vectors of 256 bits are computed somewhere */
     bool is_entry;      /* rcx holds the address of the slots, which live in the frame */
 };
 
@@ -33,7 +35,7 @@ static const struct flow_value *value_of(const struct writer *writer, int value)
 
 static void emit(struct writer *writer, struct x86_instruction instruction)
 {
-    instruction.bits = SCALAR_BITS;
+    instruction.bits = instruction.bits ? instruction.bits : writer->bits;
     instruction.line = writer->machine->line;
     machine_emit(writer->machine, instruction);
 }
@@ -41,13 +43,15 @@ static void emit(struct writer *writer, struct x86_instruction instruction)
 static struct x86_memory home_of(struct writer *writer, int value)
 {
     struct flow_value *entry = &writer->code->values.items[value];
+    int size =
+        entry->bits > SCALAR_BITS ? 32 : 16; /* operands of some are so large, whatever counts of them */
     if (entry->home < 0) {
-        if (writer->room == writer->room_end) {
+        if (writer->room + size > writer->room_end) {
             writer->room = machine_frame(writer->machine, FRAME_PIECE);
             writer->room_end = writer->room + FRAME_PIECE;
         }
         entry->home = writer->room;
-        writer->room += 16; /* operands of some instructions are so large, whatever counts of them */
+        writer->room += size;
     }
     return (struct x86_memory){X86_RSP, X86_NONE, 1, entry->home};
 }
@@ -64,13 +68,30 @@ static void emit_memory(struct writer *writer, enum x86_form form, int reg, stru
     emit(writer, (struct x86_instruction){.form = form, .reg = reg, .has_memory = true, .memory = memory});
 }
 
+/* Between a register and the value's home. */
+static void emit_home(struct writer *writer, bool is_load, int reg, int value)
+{
+    const struct flow_value *entry = value_of(writer, value);
+    enum x86_form load = !entry->is_float ? X86_MOV
+                         : entry->bits    ? X86_VMOVUPS_LOAD
+                                          : X86_VMOVSD_LOAD,
+                  store = !entry->is_float ? X86_MOV_STORE
+                          : entry->bits    ? X86_VMOVUPS_STORE
+                                           : X86_VMOVSD_STORE;
+    emit(writer, (struct x86_instruction){.form = is_load ? load : store,
+                                          .bits = entry->bits,
+                                          .reg = reg,
+                                          .has_memory = true,
+                                          .memory = home_of(writer, value)});
+}
+
 /* The register that holds the value: its own, or the scratch one, which is loaded. */
 static int use(struct writer *writer, int value, int scratch)
 {
     const struct flow_value *entry = value_of(writer, value);
     if (entry->at >= 0)
         return entry->at;
-    emit_memory(writer, entry->is_float ? X86_VMOVSD_LOAD : X86_MOV, scratch, home_of(writer, value));
+    emit_home(writer, true, scratch, value);
     return scratch;
 }
 
@@ -89,7 +110,7 @@ static void finish(struct writer *writer, int value, int reg)
     if (entry->at >= 0)
         emit_rr(writer, entry->is_float ? X86_VMOVAPS : X86_MOV, entry->at, reg);
     else
-        emit_memory(writer, entry->is_float ? X86_VMOVSD_STORE : X86_MOV_STORE, reg, home_of(writer, value));
+        emit_home(writer, false, reg, value);
 }
 
 static void move_to(struct writer *writer, int reg, int value)
@@ -349,13 +370,46 @@ static void write_float_one(struct writer *writer, const struct flow_item *item)
 
 static void write_fused(struct writer *writer, const struct flow_item *item)
 {
-    emit_rr(writer, X86_VMOVAPS, THIRD, use(writer, item->operands[2], THIRD));
-    struct x86_instruction instruction = {.form = item->wide ? X86_VFMADD231SD : X86_VFMADD231SS,
-                                          .reg = THIRD,
+    static const enum x86_form forms[2][2] = {{X86_VFMADD231SS, X86_VFMADD231SD},
+                                              {X86_VFMADD231PS, X86_VFMADD231PD}};
+    int added = value_of(writer, item->operands[2])->at, result = value_of(writer, item->result)->at;
+    int to = added >= 0 && added == result ? added : THIRD;
+    if (to == THIRD)
+        emit_rr(writer, X86_VMOVAPS, to, use(writer, item->operands[2], to));
+    struct x86_instruction instruction = {.form = forms[item->bits > 0][item->wide],
+                                          .reg = to,
                                           .vvvv = use(writer, item->operands[0], SCRATCH)};
     set_rm(writer, &instruction, item->operands[1]);
     emit(writer, instruction);
-    finish(writer, item->result, THIRD);
+    finish(writer, item->result, to);
+}
+
+/* The upper half onto the lower one. */
+static void write_halves(struct writer *writer, const struct flow_item *item)
+{
+    int to = target_of(writer, item->result, SCRATCH), from = use(writer, item->operands[0], SCRATCH);
+    emit(writer, (struct x86_instruction){
+                     .form = X86_VEXTRACTF128, .bits = 256, .reg = from, .rm = SECOND, .immediate = 1});
+    emit(writer, (struct x86_instruction){
+                     .form = item->wide ? X86_VADDPD : X86_VADDPS, .reg = to, .vvvv = from, .rm = SECOND});
+    finish(writer, item->result, to);
+}
+
+/* Upper lanes onto lower ones, until there is one. */
+static void write_total(struct writer *writer, const struct flow_item *item)
+{
+    enum { UPPER_TWO = 0xee, SECOND_LANE = 0x55 };
+    int to = target_of(writer, item->result, SCRATCH), from = use(writer, item->operands[0], SCRATCH);
+    emit(writer, (struct x86_instruction){
+                     .form = X86_VSHUFPS, .reg = SECOND, .vvvv = from, .rm = from, .immediate = UPPER_TWO});
+    emit(writer, (struct x86_instruction){
+                     .form = item->wide ? X86_VADDSD : X86_VADDPS, .reg = to, .vvvv = from, .rm = SECOND});
+    if (!item->wide) {
+        emit(writer, (struct x86_instruction){
+                         .form = X86_VSHUFPS, .reg = SECOND, .vvvv = to, .rm = to, .immediate = SECOND_LANE});
+        emit(writer, (struct x86_instruction){.form = X86_VADDSS, .reg = to, .vvvv = to, .rm = SECOND});
+    }
+    finish(writer, item->result, to);
 }
 
 static void write_blend(struct writer *writer, const struct flow_item *item)
@@ -450,6 +504,8 @@ static void write_call(struct writer *writer, const struct flow_item *item)
         emit_rr(writer, X86_VMOVAPS, k, SCRATCH + k);
     for (int k = 0; k < generals && general[k] != by[k]; k++)
         emit_rr(writer, X86_MOV, general[k], by[k]);
+    if (writer->has_packed) /* others may have code that waits for what is in the upper halves */
+        emit(writer, (struct x86_instruction){.form = X86_VZEROUPPER});
     emit_constant(writer, X86_RAX, (int64_t)(intptr_t)item->function);
     emit(writer, (struct x86_instruction){.form = X86_CALL, .rm = X86_RAX});
     finish(writer, item->result, value_of(writer, item->result)->is_float ? 0 : X86_RAX);
@@ -591,6 +647,12 @@ static void write_item(struct writer *writer, const struct flow_item *item)
     case FLOW_FROM_GENERAL:
         write_from_general(writer, item);
         break;
+    case FLOW_HALVES:
+        write_halves(writer, item);
+        break;
+    case FLOW_TOTAL:
+        write_total(writer, item);
+        break;
     case FLOW_TO_HALF:
         write_to_half(writer, item);
         break;
@@ -652,6 +714,14 @@ static unsigned used_registers(const struct flow_code *code)
     return used;
 }
 
+static bool has_packed(const struct flow_code *code)
+{
+    for (int k = 0; k < code->items.count; k++)
+        if (code->items.items[k].bits > SCALAR_BITS)
+            return true;
+    return false;
+}
+
 static bool has_calls(const struct flow_code *code)
 {
     for (int k = 0; k < code->items.count; k++)
@@ -673,7 +743,11 @@ bool flow_x86(struct arena *arena, const struct vector_loop *loop, const struct 
                                 .calls = has_calls(code),
                                 .general = used_registers(code),
                                 .slots = X86_RDI};
-    struct writer writer = {.machine = machine, .code = code, .end = machine->labels++};
+    struct writer writer = {.machine = machine,
+                            .code = code,
+                            .end = machine->labels++,
+                            .bits = SCALAR_BITS,
+                            .has_packed = has_packed(code)};
     int slots = code->values.items[code->slots].at;
     machine->slots = slots >= 0 ? slots : X86_RCX;
     writer.is_entry = slots < 0;
@@ -683,6 +757,7 @@ bool flow_x86(struct arena *arena, const struct vector_loop *loop, const struct 
         const struct flow_item *item = &code->items.items[k];
         writer.is_entry = writer.is_entry && leaves_rcx(code, item);
         machine->line = item->line;
+        writer.bits = item->bits ? item->bits : SCALAR_BITS;
         write_item(&writer, item);
     }
     if (writer.stops.count)

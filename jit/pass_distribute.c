@@ -352,8 +352,7 @@ static bool distribute_down(struct rows *columns, struct ir_stmt **place)
     struct pieces pieces;
     struct ir_stmt *next = columns->loop->next, *few = NULL;
     if (!is_over_columns(columns->loop, columns->around, columns->depth) ||
-        !distribute_goes_down_often(columns) ||
-        !pass_is_parallel(columns->pass, columns->loop))
+        !distribute_goes_down_often(columns) || !pass_is_parallel(columns->pass, columns->loop))
         return false;
     sink_variables(&columns->loop->body);
     if (!find_pieces_down(columns, &pieces) || !may_part(&pieces))

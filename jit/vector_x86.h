@@ -26,13 +26,13 @@ enum {
 struct machine_register {
     bool is_mask;
     bool kept;
-    int bits;   /* of a vector */
-    int pinned; /* the register that a kept one has throughout; -1: none */
-    int home;   /* its place in the frame; -1: none yet */
-    int at;     /* the register it is in now; -1 */
-    bool clean; /* its home holds the value */
-    int last;   /* where it is last used in the section */
-    int items;  /* of the section, that mention it: while loads are folded */
+    int bits;                   /* of a vector */
+    int pinned;                 /* the register that a kept one has throughout; -1: none */
+    int home;                   /* its place in the frame; -1: none yet */
+    int at;                     /* the register it is in now; -1 */
+    bool clean;                 /* its home holds the value */
+    int last;                   /* where it is last used in the section */
+    int items;                  /* of the section, that mention it: while loads are folded */
     int uses_of, use, uses_end; /* of which section it is known where it is used; these, from the next one on
                                    (vector_x86_allocate.c) */
 };
@@ -165,11 +165,11 @@ struct machine {
     machine_data data;
     int pointers[VECTOR_STREAMS]; /* the general register with the address; -1: it stays in its slot */
     int fetched[VECTOR_STREAMS];  /* in parts of bands: that of what is fetched ahead; 0: nothing is */
-    int slots, count, index; /* general registers: the slots, iterations left, elements gone by (or none) */
-    bool calls;              /* functions are called, here or in another part of the band */
+    int slots, count, index;  /* general registers: the slots, iterations left, elements gone by (or none) */
+    bool calls;               /* functions are called, here or in another part of the band */
     bool is_without_partials; /* what is given registers needs no accumulators, and may have theirs */
-    unsigned general;        /* the general registers that are written, as bits */
-    int frame;               /* bytes of it used */
+    unsigned general;         /* the general registers that are written, as bits */
+    int frame;                /* bytes of it used */
     int labels, line;
     /* What sections have loaded or computed, or wait to store (vector_x86_memory.h, vector_x86_operation.h).
      */

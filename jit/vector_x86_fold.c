@@ -73,8 +73,9 @@ static int *count_of(const struct fold *fold, int number)
 static void count_item(const struct fold *fold, const struct machine_item *item, bool none)
 {
     const struct x86_instruction *instruction = &item->instruction;
-    int numbers[6] = {instruction->reg, instruction->vvvv, instruction->has_memory ? 0 : instruction->rm,
-                      instruction->fourth, instruction->memory.index, instruction->mask};
+    int numbers[6] = {
+        instruction->reg,    instruction->vvvv,         instruction->has_memory ? 0 : instruction->rm,
+        instruction->fourth, instruction->memory.index, instruction->mask};
     const int *all = item->kind == MACHINE_INSTRUCTION ? numbers : item->arguments;
     int count = item->kind == MACHINE_INSTRUCTION ? 6 : item->count;
     for (int k = 0; k < count; k++) {

@@ -1,10 +1,10 @@
 /*
  * vector_x86_nest_results.c: what is made of the sums of a tile, row by row.
  *
- * Consumes a nest whose sums go into functions that are long in line (tanh(a + b[j])): written out for each row
- * of each tile these would be most of the code, and most of the time it takes to make it. So a tile puts its
- * sums into the frame, and a loop takes one row after the other from there, with the registers of the sums for
- * its own use. The slots of the rows go on with it.
+ * Consumes a nest whose sums go into functions that are long in line (tanh(a + b[j])): written out for each
+ * row of each tile these would be most of the code, and most of the time it takes to make it. So a tile puts
+ * its sums into the frame, and a loop takes one row after the other from there, with the registers of the
+ * sums for its own use. The slots of the rows go on with it.
  */
 #include "vector_x86_nest.h"
 
@@ -84,7 +84,8 @@ static void move_sum(struct nest_code *code, const struct tile *tile, enum x86_f
                                                   .memory = {X86_RSP, index, 1, place}});
 }
 
-/* The slot that counts the bytes up to the end of the last row: that of the outermost depth, which is done. */
+/* The slot that counts the bytes up to the end of the last row: that of the outermost depth, which is done.
+ */
 static int counter_of(const struct nest_code *code)
 {
     return code->nest->state + VECTOR_DEPTHS;
@@ -96,10 +97,10 @@ static void keep_sums(struct nest_code *code, struct tile *tile)
     code->machine->section = &tile->keep;
     for (int row = 0; row < tile->rows; row++)
         for (int k = 0; k < sums_of_row(code, tile); k++)
-            move_sum(code, tile, X86_VMOVUPS_STORE,
-                     machine_nest_partial(code, tile, type_of(code, k), k % accumulators, row,
-                                          k / accumulators),
-                     X86_NONE, row, k);
+            move_sum(
+                code, tile, X86_VMOVUPS_STORE,
+                machine_nest_partial(code, tile, type_of(code, k), k % accumulators, row, k / accumulators),
+                X86_NONE, row, k);
 }
 
 static void take_sums(struct nest_code *code, struct tile *tile)
