@@ -14,6 +14,8 @@
  * other ones, for each sum that they have; measured with sparse matrices and segments on Zen 5. Iterations of
  * loops of the call likewise, and of nests, where their columns are as few as those of loops, or as their
  * rows where there are windows in them (Zen 4: two channels of a convolution in space 202 us, 18 by vectors).
+ * Rows of windows that are another one each time, which are called one by one (Ice Lake: adaptive pooling, 49
+ * times 64 windows of 8 x 8 97 us and 67, of 12 x 12 76 and 96).
  * Of loops whose code may end early there may be more: often they end at once, and C does the rest. Rows for
  * which C calls, each for itself: a product with a transposed sparse matrix, 2 elements in each row, 19 us
  * and, by branches, 5.3; 9 10 and 4.7, 20 6.8 and 5.3, 40 3.7 and 5.7 (Ice Lake, 5,000 elements). */
@@ -24,6 +26,7 @@ enum {
     FEW_OF_ROW = 6,
     FEW_OF_LOOP = 9,
     FEW_OF_NEST = 4,
+    FEW_OF_WINDOW = 12,
     FEW_LEAVING = 64,
     FEW_OF_TRIANGLE = 20,
     FEW_OF_CALLED = 36, /* rows of a triangle that are called one by one, and hand nothing on; and what is
@@ -218,41 +221,6 @@ struct tests {
               in question on */
 };
 
-/* ---- how far a bound goes ---- */
-
-enum { MOST_TERMS = 20 };
-
-static const struct ir_stmt *loop_of(const struct tests *tests, const struct ir_symbol *symbol)
-{
-    for (int k = 0; k < tests->loops.count; k++)
-        if (tests->loops.items[k]->symbol == symbol)
-            return tests->loops.items[k];
-    return NULL;
-}
-
-/* The highest value, or the lowest, that sums of what is of the call and of the variables of loops have, as
- * what is of the call; NULL: it is no such sum. */
-static struct ir_expr *farthest(const struct tests *tests, struct ir_expr *expr, bool highest, int *left)
-{
-    struct ir_kernel *kernel = tests->kernel;
-    if (--*left < 0)
-        return NULL;
-    if (pass_is_of_call(expr))
-        return expr;
-    const struct ir_stmt *loop = expr->kind == IR_SYMBOL ? loop_of(tests, expr->symbol) : NULL;
-    if (loop) {
-        bool at_end = highest == (loop->step > 0);
-        struct ir_expr *bound = farthest(tests, at_end ? loop->high : loop->low, highest, left);
-        struct ir_expr *one = ir_integer(kernel, AKG_INT64, 1);
-        return !bound || !at_end ? bound : ir_operation(kernel, highest ? OP_SUB : OP_ADD, bound, one, NULL);
-    }
-    if (expr->kind != IR_OPERATION || (expr->operation != OP_ADD && expr->operation != OP_SUB))
-        return NULL;
-    struct ir_expr *a = farthest(tests, expr->operands[0], highest, left);
-    struct ir_expr *b = farthest(tests, expr->operands[1], highest == (expr->operation == OP_ADD), left);
-    return a && b ? ir_operation(kernel, expr->operation, a, b, NULL) : NULL;
-}
-
 /* Whether lanes go along the innermost loop of a nest, however few rows and columns there are. */
 static bool has_lanes_along(const struct vector_plan *plan, int number)
 {
@@ -263,12 +231,10 @@ static bool has_lanes_along(const struct vector_plan *plan, int number)
 /* Its iterations are always fewer than so many; false: that cannot be told before. */
 static bool ask_few(struct tests *tests, const struct ir_stmt *loop, int few)
 {
-    int left = MOST_TERMS;
-    struct flow_test test = {.begins = farthest(tests, loop->low, loop->step < 0, &left),
-                             .ends = farthest(tests, loop->high, loop->step > 0, &left),
-                             .few = few};
+    struct flow_test test = {.few = few};
+    bool is_told = flow_span(tests->kernel, tests->loops.items, tests->loops.count, loop, &test);
     list_push(&tests->plan->arena, &tests->flow->tests, test);
-    return test.begins && test.ends;
+    return is_told;
 }
 
 /* Loops that end where those around them are, and sum up, or hold such, are half as long on average, and have
@@ -278,7 +244,7 @@ static int few_of(const struct vector_loop *loop, const struct ir_stmt *stmt)
 {
     bool is_told = pass_is_of_call(stmt->low) && pass_is_of_call(stmt->high);
     if (loop && loop->nest)
-        return FEW_OF_NEST;
+        return vector_is_rows(loop->nest) && !is_told ? FEW_OF_WINDOW : FEW_OF_NEST;
     if (loop && (loop->leaves || loop->counters.count))
         return FEW_LEAVING;
     if (is_told)

@@ -20,6 +20,14 @@ struct vector_loop *flow_plan_ragged(struct vector_plan *plan, const struct ir_k
 struct vector_loop *flow_plan_short(struct vector_plan *plan, const struct ir_kernel *kernel,
                                     const struct ir_stmt *stmt, const struct vector_options *options);
 
+/* ---- flow_span.c ---- */
+
+/* Sets where the test begins and ends: expressions over what a call comes with, between which there are no
+ * fewer numbers than the loop has iterations, whatever those of the loops given, which are around it. False:
+ * that cannot be told. What is made is the kernel's. */
+bool flow_span(struct ir_kernel *kernel, const struct ir_stmt *const *loops, int count,
+               const struct ir_stmt *loop, struct flow_test *test);
+
 /* ---- flow_written.c ---- */
 
 /* What flow_plan_loop makes code of, a FOR or WHILE: the loop itself, or a copy in the arena. `in_fours`:
