@@ -36,13 +36,6 @@ struct writer {
     bool changed;
 };
 
-static struct ir_expr *apply(struct writer *writer, enum operation operation, struct ir_expr *a,
-                             struct ir_expr *b)
-{
-    struct ir_expr *operands[] = {a, b}, *simpler = ir_fold(&writer->kernel, operation, operands);
-    return simpler ? simpler : ir_operation(&writer->kernel, operation, a, b, NULL);
-}
-
 static struct ir_expr *number(struct writer *writer, int64_t value)
 {
     return ir_integer(&writer->kernel, AKG_INT64, value);
@@ -275,11 +268,11 @@ static void write_four(struct writer *writer, struct ir_stmt **place)
     struct ir_stmt *loop = *place, *next = loop->next, **last;
     struct pass *pass = &writer->pass;
     struct ir_expr *low = loop->low, *high = loop->high;
-    struct ir_expr *span = apply(writer, OP_SUB, pass_copy(pass, high), pass_copy(pass, low));
-    struct ir_expr *whole =
-        apply(writer, OP_SHL, apply(writer, OP_SHR, span, number(writer, 2)), number(writer, 2));
-    struct ir_expr *far = apply(writer, OP_ADD, pass_copy(pass, low), whole);
-    struct ir_expr *runs = apply(writer, OP_LT, pass_copy(pass, low), pass_copy(pass, high));
+    struct ir_expr *span = pass_apply(&writer->pass, OP_SUB, pass_copy(pass, high), pass_copy(pass, low));
+    struct ir_expr *whole = pass_apply(
+        &writer->pass, OP_SHL, pass_apply(&writer->pass, OP_SHR, span, number(writer, 2)), number(writer, 2));
+    struct ir_expr *far = pass_apply(&writer->pass, OP_ADD, pass_copy(pass, low), whole);
+    struct ir_expr *runs = pass_apply(&writer->pass, OP_LT, pass_copy(pass, low), pass_copy(pass, high));
     struct ir_expr *end = ir_operation(&writer->kernel, OP_SELECT, runs, far, pass_copy(pass, low));
     struct ir_stmt *let = pass_declare(pass, IR_SYMBOL_LET, "end", end, loop->span);
     struct ir_stmt *fours = pass_new_loop(pass, loop, NULL);
@@ -288,8 +281,8 @@ static void write_four(struct writer *writer, struct ir_stmt **place)
     fours->step = TIMES;
     last = &fours->body;
     for (int k = 0; k < TIMES; k++) {
-        loop->symbol->note =
-            apply(writer, OP_ADD, ir_symbol_use(&writer->kernel, fours->symbol), number(writer, k));
+        loop->symbol->note = pass_apply(&writer->pass, OP_ADD, ir_symbol_use(&writer->kernel, fours->symbol),
+                                        number(writer, k));
         *last = pass_copy_block(pass, loop->body);
         while (*last)
             last = &(*last)->next;

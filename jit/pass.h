@@ -137,6 +137,8 @@ int pass_bits_of(const struct pass_ranges *ranges, const struct ir_expr *expr);
 /* Of LET, VARIABLE, ASSIGN, STORE, IF, WHILE, ASSERT. */
 void pass_set_value(struct ir_stmt *stmt, struct ir_expr *value);
 struct ir_expr *pass_copy(struct pass *pass, const struct ir_expr *expr);
+/* An operation on both, folded where that can be; a divisor is known not to be 0. */
+struct ir_expr *pass_apply(struct pass *pass, enum operation operation, struct ir_expr *a, struct ir_expr *b);
 /* A load of what the access is to, with copies of its indices, which are known to be inside. */
 struct ir_expr *pass_load(struct pass *pass, const struct ir_access *access, struct span span);
 /* A LET or VARIABLE of a new scalar. */

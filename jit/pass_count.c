@@ -23,13 +23,6 @@ struct counter {
 
 /* ---- arithmetic ------------------------------------------------------------------------------------ */
 
-static struct ir_expr *apply(struct counter *counter, enum operation operation, struct ir_expr *a,
-                             struct ir_expr *b)
-{
-    struct ir_expr *operands[] = {a, b}, *simpler = ir_fold(counter->pass->kernel, operation, operands);
-    return simpler ? simpler : ir_operation(counter->pass->kernel, operation, a, b, NULL);
-}
-
 static struct ir_expr *number(struct counter *counter, int64_t value)
 {
     return ir_integer(counter->pass->kernel, AKG_INT64, value);
@@ -93,7 +86,8 @@ static bool tells(const struct counter *counter, const struct ir_stmt *loop, con
 static struct ir_expr *count_to(struct counter *counter, const struct ir_stmt *loop, struct ir_expr *at)
 {
     struct ir_expr *low = pass_copy(counter->pass, loop->low);
-    return loop->step > 0 ? apply(counter, OP_SUB, at, low) : apply(counter, OP_SUB, low, at);
+    return loop->step > 0 ? pass_apply(counter->pass, OP_SUB, at, low)
+                          : pass_apply(counter->pass, OP_SUB, low, at);
 }
 
 static struct ir_expr *count_all(struct counter *counter, const struct ir_stmt *loop)
@@ -102,8 +96,8 @@ static struct ir_expr *count_all(struct counter *counter, const struct ir_stmt *
     struct ir_expr *count = count_to(counter, loop, pass_copy(pass, loop->high));
     if (tells(counter, loop, count))
         return count;
-    struct ir_expr *runs = apply(counter, loop->step > 0 ? OP_LT : OP_GT, pass_copy(pass, loop->low),
-                                 pass_copy(pass, loop->high));
+    struct ir_expr *runs = pass_apply(counter->pass, loop->step > 0 ? OP_LT : OP_GT,
+                                      pass_copy(pass, loop->low), pass_copy(pass, loop->high));
     struct ir_expr *operands[] = {runs, count, number(counter, 0)},
                    *known = ir_fold(pass->kernel, OP_SELECT, operands);
     return known ? known : ir_operation(pass->kernel, OP_SELECT, runs, count, operands[2]);
@@ -123,7 +117,8 @@ static struct ir_expr *added(struct counter *counter, const struct ir_stmt *loop
             (k == 1 && value->operation == OP_SUB) || !pass_is_same_in_all(loop, other))
             continue;
         other = pass_copy(counter->pass, other);
-        return value->operation == OP_ADD ? other : apply(counter, OP_SUB, number(counter, 0), other);
+        return value->operation == OP_ADD ? other
+                                          : pass_apply(counter->pass, OP_SUB, number(counter, 0), other);
     }
     return NULL;
 }
@@ -154,7 +149,7 @@ static struct ir_expr *growth_of(struct counter *counter, const struct ir_stmt *
         if (stmt->kind != IR_ASSIGN || stmt->symbol != symbol)
             continue;
         struct ir_expr *more = added(counter, loop, stmt);
-        sum = more ? apply(counter, OP_ADD, sum, more) : NULL;
+        sum = more ? pass_apply(counter->pass, OP_ADD, sum, more) : NULL;
         search.assignments--;
     }
     return search.declared || search.assignments ? NULL : sum;
@@ -195,7 +190,7 @@ static void put_sums(struct counter *counter, struct ir_stmt *loop, struct ir_sy
     while (*place) {
         struct ir_stmt *stmt = *place;
         if (stmt->kind == IR_ASSIGN && stmt->symbol == symbol) {
-            value = apply(counter, OP_ADD, value, added(counter, loop, stmt));
+            value = pass_apply(counter->pass, OP_ADD, value, added(counter, loop, stmt));
             *place = stmt->next;
         } else {
             replace_uses(counter, stmt, symbol, value);
@@ -210,12 +205,12 @@ static void count(struct counter *counter, struct ir_stmt *loop, struct ir_symbo
     struct ir_kernel *kernel = counter->pass->kernel;
     struct ir_stmt *total = ir_stmt_new(kernel, IR_ASSIGN, loop->span);
     struct ir_expr *iterations = count_to(counter, loop, ir_symbol_use(kernel, loop->symbol));
-    struct ir_expr *before = apply(counter, OP_MUL, iterations, pass_copy(counter->pass, growth));
+    struct ir_expr *before = pass_apply(counter->pass, OP_MUL, iterations, pass_copy(counter->pass, growth));
 
-    put_sums(counter, loop, symbol, apply(counter, OP_ADD, ir_symbol_use(kernel, symbol), before));
+    put_sums(counter, loop, symbol, pass_apply(counter->pass, OP_ADD, ir_symbol_use(kernel, symbol), before));
     total->symbol = symbol;
-    pass_set_value(total, apply(counter, OP_ADD, ir_symbol_use(kernel, symbol),
-                                apply(counter, OP_MUL, count_all(counter, loop), growth)));
+    pass_set_value(total, pass_apply(counter->pass, OP_ADD, ir_symbol_use(kernel, symbol),
+                                     pass_apply(counter->pass, OP_MUL, count_all(counter, loop), growth)));
     total->next = loop->next;
     loop->next = total;
     counter->changed = true;

@@ -193,15 +193,6 @@ static struct ir_expr *number(const struct rows *rows, int64_t value)
     return ir_integer(rows->pass->kernel, AKG_INT64, value);
 }
 
-static struct ir_expr *apply(const struct rows *rows, enum operation operation, struct ir_expr *a,
-                             struct ir_expr *b)
-{
-    struct ir_expr *expr = ir_operation(rows->pass->kernel, operation, a, b, NULL);
-    if (expr->kind == IR_OPERATION && expr->operation == operation)
-        expr->checked = false; /* divisors are 1 at least */
-    return expr;
-}
-
 static struct ir_expr *use(const struct rows *rows, struct ir_symbol *symbol)
 {
     return ir_symbol_use(rows->pass->kernel, symbol);
@@ -215,7 +206,7 @@ static struct ir_expr *copy(const struct rows *rows, const struct ir_expr *expr)
 struct ir_expr *distribute_kept_row(const struct rows *rows)
 {
     struct ir_expr *row = use(rows, rows->loop->symbol);
-    return rows->first ? apply(rows, OP_SUB, row, use(rows, rows->first)) : row;
+    return rows->first ? pass_apply(rows->pass, OP_SUB, row, use(rows, rows->first)) : row;
 }
 
 struct ir_stmt *distribute_allocate(const struct rows *rows, struct ir_buffer *buffer)
@@ -237,14 +228,14 @@ static struct ir_expr *most_rows(const struct rows *rows)
         const struct ir_buffer *buffer = rows->own.items[k];
         struct ir_expr *row = number(rows, dtype_table[buffer->dtype].size);
         for (int axis = 0; axis < buffer->rank; axis++)
-            row = apply(rows, OP_MUL, row, copy(rows, buffer->shape[axis]));
-        bytes = apply(rows, OP_ADD, bytes, row);
+            row = pass_apply(rows->pass, OP_MUL, row, copy(rows, buffer->shape[axis]));
+        bytes = pass_apply(rows->pass, OP_ADD, bytes, row);
     }
-    struct ir_expr *room =
-        apply(rows, OP_FLOORDIV, number(rows, ROOM), apply(rows, OP_MAX, bytes, number(rows, 1)));
-    struct ir_expr *most =
-        apply(rows, OP_MIN, apply(rows, OP_MAX, room, number(rows, LEAST)), number(rows, block));
-    return apply(rows, OP_MIN, copy(rows, rows->kept), most);
+    struct ir_expr *room = pass_apply(rows->pass, OP_FLOORDIV, number(rows, ROOM),
+                                      pass_apply(rows->pass, OP_MAX, bytes, number(rows, 1)));
+    struct ir_expr *most = pass_apply(
+        rows->pass, OP_MIN, pass_apply(rows->pass, OP_MAX, room, number(rows, LEAST)), number(rows, block));
+    return pass_apply(rows->pass, OP_MIN, copy(rows, rows->kept), most);
 }
 
 static struct ir_stmt *declare(const struct rows *rows, const char *name, struct ir_expr *value)
@@ -257,23 +248,27 @@ static struct ir_stmt *declare(const struct rows *rows, const char *name, struct
 static struct ir_symbol *make_blocks(struct rows *rows)
 {
     struct ir_stmt *most = declare(rows, "most", most_rows(rows));
-    struct ir_expr *count = apply(rows, OP_CEIL_DIV, copy(rows, rows->loop->high),
-                                  apply(rows, OP_MAX, use(rows, most->symbol), number(rows, 1)));
+    struct ir_expr *count =
+        pass_apply(rows->pass, OP_CEIL_DIV, copy(rows, rows->loop->high),
+                   pass_apply(rows->pass, OP_MAX, use(rows, most->symbol), number(rows, 1)));
     struct ir_stmt *blocks = declare(rows, "blocks", count);
-    struct ir_expr *even = apply(rows, OP_CEIL_DIV, copy(rows, rows->loop->high),
-                                 apply(rows, OP_MAX, use(rows, blocks->symbol), number(rows, 1)));
-    struct ir_stmt *size = declare(
-        rows, "size", apply(rows, OP_MIN, use(rows, most->symbol), even)); /* says that it is no more */
+    struct ir_expr *even =
+        pass_apply(rows->pass, OP_CEIL_DIV, copy(rows, rows->loop->high),
+                   pass_apply(rows->pass, OP_MAX, use(rows, blocks->symbol), number(rows, 1)));
+    struct ir_stmt *size =
+        declare(rows, "size",
+                pass_apply(rows->pass, OP_MIN, use(rows, most->symbol), even)); /* says that it is no more */
     struct ir_stmt *loop = ir_stmt_new(rows->pass->kernel, IR_FOR, rows->loop->span);
     loop->symbol = ir_symbol_new(rows->pass->kernel, IR_SYMBOL_LOOP, "block", AKG_INT64);
     loop->symbol->span = loop->span;
     loop->low = number(rows, 0);
     loop->high = use(rows, blocks->symbol);
     loop->step = 1;
-    struct ir_stmt *first =
-        declare(rows, "first", apply(rows, OP_MUL, use(rows, loop->symbol), use(rows, size->symbol)));
-    struct ir_expr *end = apply(rows, OP_ADD, use(rows, first->symbol), use(rows, size->symbol));
-    struct ir_stmt *last = declare(rows, "last", apply(rows, OP_MIN, copy(rows, rows->loop->high), end));
+    struct ir_stmt *first = declare(
+        rows, "first", pass_apply(rows->pass, OP_MUL, use(rows, loop->symbol), use(rows, size->symbol)));
+    struct ir_expr *end = pass_apply(rows->pass, OP_ADD, use(rows, first->symbol), use(rows, size->symbol));
+    struct ir_stmt *last =
+        declare(rows, "last", pass_apply(rows->pass, OP_MIN, copy(rows, rows->loop->high), end));
     most->next = blocks;
     blocks->next = size;
     size->next = loop;

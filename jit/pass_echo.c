@@ -229,12 +229,6 @@ static bool find_echo(struct echo *echo)
 
 /* ---- pieces ------------------------------------------------------------------------------------------ */
 
-static struct ir_expr *apply(struct pass *pass, enum operation operation, struct ir_expr *a,
-                             struct ir_expr *b)
-{
-    return ir_operation(pass->kernel, operation, a, b, NULL);
-}
-
 static struct ir_expr *number(struct pass *pass, int64_t value)
 {
     return ir_integer(pass->kernel, AKG_INT64, value);
@@ -244,27 +238,28 @@ static struct ir_expr *number(struct pass *pass, int64_t value)
 static struct ir_expr *begin_of(struct pass *pass, const struct ir_stmt *loop, struct ir_expr *piece,
                                 const struct ir_expr *distance)
 {
-    return apply(pass, OP_ADD, pass_copy(pass, loop->low),
-                 apply(pass, OP_MUL, piece, pass_copy(pass, distance)));
+    return pass_apply(pass, OP_ADD, pass_copy(pass, loop->low),
+                      pass_apply(pass, OP_MUL, piece, pass_copy(pass, distance)));
 }
 
 static struct ir_expr *iterations_of(struct pass *pass, const struct ir_stmt *loop)
 {
-    return apply(pass, OP_SUB, pass_copy(pass, loop->high), pass_copy(pass, loop->low));
+    return pass_apply(pass, OP_SUB, pass_copy(pass, loop->high), pass_copy(pass, loop->low));
 }
 
 /* The pieces, and behind them what is left, which stays the loop; there is an iteration. */
 static struct ir_stmt *make_pieces(struct pass *pass, struct ir_stmt *loop, const struct ir_expr *distance)
 {
-    struct ir_expr *count = apply(pass, OP_FLOORDIV, iterations_of(pass, loop), pass_copy(pass, distance));
+    struct ir_expr *count =
+        pass_apply(pass, OP_FLOORDIV, iterations_of(pass, loop), pass_copy(pass, distance));
     count->checked = false; /* it is asked before, and not 0 */
     struct ir_stmt *let = pass_declare(pass, IR_SYMBOL_LET, "pieces", count, loop->span);
     struct ir_stmt *pieces = pass_count_to(pass, loop, ir_symbol_use(pass->kernel, let->symbol));
     struct ir_stmt *inner = pass_count_to(pass, loop, pass_copy(pass, distance));
 
     loop->symbol->note =
-        apply(pass, OP_ADD, begin_of(pass, loop, ir_symbol_use(pass->kernel, pieces->symbol), distance),
-              ir_symbol_use(pass->kernel, inner->symbol));
+        pass_apply(pass, OP_ADD, begin_of(pass, loop, ir_symbol_use(pass->kernel, pieces->symbol), distance),
+                   ir_symbol_use(pass->kernel, inner->symbol));
     inner->body = pass_copy_block(pass, loop->body);
     loop->symbol->note = NULL;
     inner->independent = loop->independent = true;
@@ -282,7 +277,8 @@ static struct ir_stmt *name_distance(struct echo *echo)
     struct ir_stmt *loop = echo->loop;
     struct ir_expr *distance = echo->distance;
     if (!ir_expr_walk(distance, is_no_load, NULL)) {
-        struct ir_expr *runs = apply(pass, OP_LT, pass_copy(pass, loop->low), pass_copy(pass, loop->high));
+        struct ir_expr *runs =
+            pass_apply(pass, OP_LT, pass_copy(pass, loop->low), pass_copy(pass, loop->high));
         distance = ir_operation(pass->kernel, OP_SELECT, runs, distance, number(pass, 0));
     }
     return pass_declare(pass, IR_SYMBOL_LET, "distance", distance, loop->span);
@@ -291,8 +287,9 @@ static struct ir_stmt *name_distance(struct echo *echo)
 /* Also where the bounds are so far from each other that their difference is no number. */
 static struct ir_expr *is_long(struct pass *pass, const struct ir_stmt *loop)
 {
-    struct ir_expr *runs = apply(pass, OP_LT, pass_copy(pass, loop->low), pass_copy(pass, loop->high));
-    return apply(pass, OP_AND, runs, apply(pass, OP_GE, iterations_of(pass, loop), number(pass, FEW)));
+    struct ir_expr *runs = pass_apply(pass, OP_LT, pass_copy(pass, loop->low), pass_copy(pass, loop->high));
+    return pass_apply(pass, OP_AND, runs,
+                      pass_apply(pass, OP_GE, iterations_of(pass, loop), number(pass, FEW)));
 }
 
 static struct ir_stmt *new_choice(struct pass *pass, struct ir_expr *condition, struct ir_stmt *yes,
@@ -314,7 +311,7 @@ static struct ir_stmt *make_pieces_if_long(struct pass *pass, struct ir_stmt *lo
         return count.constant >= FEW ? make_pieces(pass, loop, distance) : NULL;
     if (around && pass_is_of_call(loop->low) && pass_is_of_call(loop->high)) {
         struct ir_expr *condition = is_long(pass, loop);
-        *around = *around ? apply(pass, OP_AND, *around, condition) : condition;
+        *around = *around ? pass_apply(pass, OP_AND, *around, condition) : condition;
         return make_pieces(pass, loop, distance);
     }
     struct ir_stmt *cut = pass_new_loop(pass, loop, pass_copy_block(pass, loop->body));
@@ -349,13 +346,15 @@ static struct ir_stmt *make_choice(struct echo *echo)
     struct echo copied = {.pass = pass, .loop = cut, .distance = distance};
     ir_block_walk(cut->body, note_store, &copied);
     ir_block_expressions(cut->body, tell_distance, &copied);
-    struct ir_expr *is_worth = apply(pass, OP_AND, apply(pass, OP_GE, distance, number(pass, LEAST_ASKED)),
-                                     apply(pass, OP_LE, pass_copy(pass, distance), number(pass, LARGEST)));
-    is_worth = apply(pass, OP_AND, is_long(pass, loop), is_worth);
+    struct ir_expr *is_worth =
+        pass_apply(pass, OP_AND, pass_apply(pass, OP_GE, distance, number(pass, LEAST_ASKED)),
+                   pass_apply(pass, OP_LE, pass_copy(pass, distance), number(pass, LARGEST)));
+    is_worth = pass_apply(pass, OP_AND, is_long(pass, loop), is_worth);
     if (echo->is_narrow)
-        is_worth = apply(pass, OP_AND, is_worth,
-                         apply(pass, OP_AND, apply(pass, OP_GE, pass_copy(pass, loop->low), number(pass, 0)),
-                               apply(pass, OP_LE, pass_copy(pass, loop->high), number(pass, INT32_MAX))));
+        is_worth = pass_apply(
+            pass, OP_AND, is_worth,
+            pass_apply(pass, OP_AND, pass_apply(pass, OP_GE, pass_copy(pass, loop->low), number(pass, 0)),
+                       pass_apply(pass, OP_LE, pass_copy(pass, loop->high), number(pass, INT32_MAX))));
     let->next = new_choice(pass, is_worth, make_pieces(pass, cut, distance), loop);
     return let;
 }

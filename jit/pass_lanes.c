@@ -353,12 +353,6 @@ static struct ir_expr *number(const struct lanes *lanes, int64_t value)
     return ir_integer(lanes->pass->kernel, AKG_INT64, value);
 }
 
-static struct ir_expr *apply(const struct lanes *lanes, enum operation operation, struct ir_expr *a,
-                             struct ir_expr *b)
-{
-    return ir_operation(lanes->pass->kernel, operation, a, b, NULL);
-}
-
 /* for block: let first, let end: what is to be done between these. */
 static struct ir_stmt *make_blocks(struct lanes *lanes)
 {
@@ -366,22 +360,25 @@ static struct ir_stmt *make_blocks(struct lanes *lanes)
     const struct ir_stmt *columns = lanes->columns;
     struct ir_stmt *blocks = ir_stmt_new(pass->kernel, IR_FOR, columns->span);
     struct ir_expr *distance =
-        apply(lanes, OP_SUB, pass_copy(pass, columns->high), pass_copy(pass, columns->low));
+        pass_apply(lanes->pass, OP_SUB, pass_copy(pass, columns->high), pass_copy(pass, columns->low));
 
     blocks->symbol = ir_symbol_new(pass->kernel, IR_SYMBOL_LOOP, "block", AKG_INT64);
     blocks->symbol->span = columns->span;
     blocks->low = number(lanes, 0);
-    blocks->high = apply(lanes, OP_FLOORDIV, apply(lanes, OP_ADD, distance, number(lanes, lanes->block - 1)),
-                         number(lanes, lanes->block));
+    blocks->high = pass_apply(lanes->pass, OP_FLOORDIV,
+                              pass_apply(lanes->pass, OP_ADD, distance, number(lanes, lanes->block - 1)),
+                              number(lanes, lanes->block));
     blocks->step = 1;
     blocks->independent = true;
     struct ir_expr *start =
-        apply(lanes, OP_ADD, pass_copy(pass, columns->low),
-              apply(lanes, OP_MUL, ir_symbol_use(pass->kernel, blocks->symbol), number(lanes, lanes->block)));
+        pass_apply(lanes->pass, OP_ADD, pass_copy(pass, columns->low),
+                   pass_apply(lanes->pass, OP_MUL, ir_symbol_use(pass->kernel, blocks->symbol),
+                              number(lanes, lanes->block)));
     struct ir_stmt *first = pass_declare(pass, IR_SYMBOL_LET, "first", start, columns->span);
     struct ir_expr *end =
-        apply(lanes, OP_MIN, pass_copy(pass, columns->high),
-              apply(lanes, OP_ADD, ir_symbol_use(pass->kernel, first->symbol), number(lanes, lanes->block)));
+        pass_apply(lanes->pass, OP_MIN, pass_copy(pass, columns->high),
+                   pass_apply(lanes->pass, OP_ADD, ir_symbol_use(pass->kernel, first->symbol),
+                              number(lanes, lanes->block)));
     struct ir_stmt *last = pass_declare(pass, IR_SYMBOL_LET, "end", end, columns->span);
     blocks->body = first;
     first->next = last;
@@ -441,14 +438,14 @@ static struct ir_stmt *choose(struct lanes *lanes, struct ir_stmt *blocks)
     struct pass *pass = lanes->pass;
     struct ir_stmt *columns = lanes->columns, *choice;
     struct ir_expr *distance =
-        apply(lanes, OP_SUB, pass_copy(pass, columns->high), pass_copy(pass, columns->low));
+        pass_apply(lanes->pass, OP_SUB, pass_copy(pass, columns->high), pass_copy(pass, columns->low));
     struct ir_expr *length = lanes->goes_along ? lanes_length(lanes) : NULL;
     struct ir_expr *many =
-        distance->kind == IR_INTEGER ? NULL : apply(lanes, OP_GE, distance, number(lanes, FEW));
+        distance->kind == IR_INTEGER ? NULL : pass_apply(lanes->pass, OP_GE, distance, number(lanes, FEW));
 
     if (length && length->kind != IR_INTEGER) {
-        struct ir_expr *fits = apply(lanes, OP_LE, length, number(lanes, LONG));
-        many = many ? apply(lanes, OP_AND, many, fits) : fits;
+        struct ir_expr *fits = pass_apply(lanes->pass, OP_LE, length, number(lanes, LONG));
+        many = many ? pass_apply(lanes->pass, OP_AND, many, fits) : fits;
     }
     if (!many)
         return blocks;

@@ -131,15 +131,9 @@ static bool is_left_to_next(struct recaller *recaller)
 
 /* ---- the change --------------------------------------------------------------------------------- */
 
-static struct ir_expr *apply(const struct recaller *recaller, enum operation operation, struct ir_expr *a,
-                             struct ir_expr *b)
-{
-    return ir_operation(recaller->pass->kernel, operation, a, b, NULL);
-}
-
 static struct ir_expr *one_before(const struct recaller *recaller, struct ir_expr *end)
 {
-    return apply(recaller, OP_SUB, end, ir_integer(recaller->pass->kernel, AKG_INT64, 1));
+    return pass_apply(recaller->pass, OP_SUB, end, ir_integer(recaller->pass->kernel, AKG_INT64, 1));
 }
 
 /* What the iteration before left, or what was there before the loop. */
@@ -148,7 +142,7 @@ static struct ir_stmt *recall(struct recaller *recaller)
     struct pass *pass = recaller->pass;
     struct ir_stmt *loop = recaller->loop;
     struct ir_expr *variable = ir_symbol_use(pass->kernel, loop->symbol);
-    struct ir_expr *is_later = apply(recaller, OP_GT, variable, pass_copy(pass, loop->low));
+    struct ir_expr *is_later = pass_apply(recaller->pass, OP_GT, variable, pass_copy(pass, loop->low));
     struct ir_expr *before =
         value_at(recaller, one_before(recaller, ir_symbol_use(pass->kernel, loop->symbol)));
     struct ir_expr *value = ir_operation(pass->kernel, OP_SELECT, is_later, before,
@@ -164,7 +158,8 @@ static struct ir_stmt *leave(struct recaller *recaller)
     struct ir_stmt *loop = recaller->loop, *choice = ir_stmt_new(pass->kernel, IR_IF, loop->span),
                    *assign = ir_stmt_new(pass->kernel, IR_ASSIGN, loop->span);
 
-    pass_set_value(choice, apply(recaller, OP_LT, pass_copy(pass, loop->low), pass_copy(pass, loop->high)));
+    pass_set_value(
+        choice, pass_apply(recaller->pass, OP_LT, pass_copy(pass, loop->low), pass_copy(pass, loop->high)));
     assign->symbol = recaller->assign->symbol;
     pass_set_value(assign, value_at(recaller, one_before(recaller, pass_copy(pass, loop->high))));
     choice->body = assign;

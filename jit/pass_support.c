@@ -488,6 +488,15 @@ struct ir_expr *pass_copy(struct pass *pass, const struct ir_expr *expr)
     return ir_expr_substitute(pass->kernel, expr); /* no note is set: a plain copy */
 }
 
+struct ir_expr *pass_apply(struct pass *pass, enum operation operation, struct ir_expr *a, struct ir_expr *b)
+{
+    struct ir_expr *expr = ir_operation(pass->kernel, operation, a, b, NULL);
+
+    if (expr->kind == IR_OPERATION && expr->operands[0] == a && expr->operands[expr->count - 1] == b)
+        expr->checked = false; /* what it was folded to may have been asked for as it is */
+    return expr;
+}
+
 struct ir_expr *pass_load(struct pass *pass, const struct ir_access *access, struct span span)
 {
     struct ir_expr *indices[AKG_MAX_RANK], *load;

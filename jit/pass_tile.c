@@ -80,15 +80,6 @@ static struct ir_expr *number(const struct tile_nest *nest, int64_t value)
     return ir_integer(nest->pass->kernel, AKG_INT64, value);
 }
 
-static struct ir_expr *apply(const struct tile_nest *nest, enum operation operation, struct ir_expr *a,
-                             struct ir_expr *b)
-{
-    struct ir_expr *expr = ir_operation(nest->pass->kernel, operation, a, b, NULL);
-    if (expr->kind == IR_OPERATION && expr->operation == operation)
-        expr->checked = false; /* divisors are constants other than 0 */
-    return expr;
-}
-
 static struct ir_expr *use(const struct tile_nest *nest, struct ir_symbol *symbol)
 {
     return ir_symbol_use(nest->pass->kernel, symbol);
@@ -101,7 +92,7 @@ static struct ir_expr *copy(const struct tile_nest *nest, const struct ir_expr *
 
 static struct ir_expr *extent(const struct tile_nest *nest, const struct ir_stmt *loop)
 {
-    return apply(nest, OP_SUB, copy(nest, loop->high), copy(nest, loop->low));
+    return pass_apply(nest->pass, OP_SUB, copy(nest, loop->high), copy(nest, loop->low));
 }
 
 static struct ir_expr *row_extent(const struct tile_nest *nest)
@@ -112,7 +103,8 @@ static struct ir_expr *row_extent(const struct tile_nest *nest)
 
 static struct ir_expr *round_up(const struct tile_nest *nest, struct ir_expr *count, int64_t unit)
 {
-    return apply(nest, OP_FLOORDIV, apply(nest, OP_ADD, count, number(nest, unit - 1)), number(nest, unit));
+    return pass_apply(nest->pass, OP_FLOORDIV, pass_apply(nest->pass, OP_ADD, count, number(nest, unit - 1)),
+                      number(nest, unit));
 }
 
 static struct ir_expr *near_end(const struct tile_nest *nest)
@@ -131,14 +123,15 @@ static struct ir_expr *row_pitch(const struct tile_nest *nest)
     if (nest->sum)
         return number(nest, ((nest->pass->tiles->depths + LINE - 1) / LINE | 1) * LINE);
     struct ir_expr *lines = round_up(nest, extent(nest, nest->depths), LINE);
-    lines = apply(nest, OP_BITOR, apply(nest, OP_MAX, lines, number(nest, 0)), number(nest, 1));
-    return apply(nest, OP_MUL, lines, number(nest, LINE));
+    lines = pass_apply(nest->pass, OP_BITOR, pass_apply(nest->pass, OP_MAX, lines, number(nest, 0)),
+                       number(nest, 1));
+    return pass_apply(nest->pass, OP_MUL, lines, number(nest, LINE));
 }
 
 /* Whether the extent is at least the part of what is few for operands that lie well. */
 static struct ir_expr *is_part(const struct tile_nest *nest, struct ir_expr *extent, int64_t part)
 {
-    return apply(nest, OP_GE, extent, number(nest, (nest->pass->tiles->few + part - 1) / part));
+    return pass_apply(nest->pass, OP_GE, extent, number(nest, (nest->pass->tiles->few + part - 1) / part));
 }
 
 /* Whether the nest, left as it is, has its lanes along the loop that accumulates. */
@@ -159,15 +152,17 @@ static struct ir_expr *are_enough(const struct tile_nest *nest, bool transposes)
     struct ir_expr *rows = row_extent(nest), *columns = extent(nest, nest->columns);
 
     if (!transposes)
-        return apply(nest, OP_AND, is_part(nest, rows, 1), is_part(nest, columns, 1));
-    struct ir_expr *many = apply(nest, OP_AND, is_part(nest, rows, 12), is_part(nest, columns, 4));
-    struct ir_expr *some =
-        apply(nest, OP_AND, is_part(nest, copy(nest, rows), 6), is_part(nest, copy(nest, columns), 24));
-    struct ir_expr *most = apply(nest, OP_MUL, copy(nest, columns), number(nest, nest->pass->tiles->few / 2));
+        return pass_apply(nest->pass, OP_AND, is_part(nest, rows, 1), is_part(nest, columns, 1));
+    struct ir_expr *many = pass_apply(nest->pass, OP_AND, is_part(nest, rows, 12), is_part(nest, columns, 4));
+    struct ir_expr *some = pass_apply(nest->pass, OP_AND, is_part(nest, copy(nest, rows), 6),
+                                      is_part(nest, copy(nest, columns), 24));
+    struct ir_expr *most =
+        pass_apply(nest->pass, OP_MUL, copy(nest, columns), number(nest, nest->pass->tiles->few / 2));
     if (goes_along(nest))
         most = number(nest, VECTOR_ALONG_DEPTHS - 1);
-    some = apply(nest, OP_AND, some, apply(nest, OP_LE, extent(nest, nest->depths), most));
-    return apply(nest, OP_OR, many, some);
+    some =
+        pass_apply(nest->pass, OP_AND, some, pass_apply(nest->pass, OP_LE, extent(nest, nest->depths), most));
+    return pass_apply(nest->pass, OP_OR, many, some);
 }
 
 static int widest_term(const struct tile_nest *nest)
@@ -213,15 +208,17 @@ static bool has_jumps(const struct tile_nest *nest)
  * where these are negative. */
 static struct ir_expr *is_some(const struct tile_nest *nest, const struct ir_stmt *loop)
 {
-    return apply(nest, OP_GT, extent(nest, loop), number(nest, 0));
+    return pass_apply(nest->pass, OP_GT, extent(nest, loop), number(nest, 0));
 }
 
 /* Whether what all rows use has so many elements. */
 static struct ir_expr *shares(const struct tile_nest *nest, int64_t least)
 {
-    struct ir_expr *elements = apply(nest, OP_MUL, extent(nest, nest->columns), extent(nest, nest->depths));
-    struct ir_expr *some = apply(nest, OP_AND, is_some(nest, nest->columns), is_some(nest, nest->depths));
-    return apply(nest, OP_AND, some, apply(nest, OP_GE, elements, number(nest, least)));
+    struct ir_expr *elements =
+        pass_apply(nest->pass, OP_MUL, extent(nest, nest->columns), extent(nest, nest->depths));
+    struct ir_expr *some =
+        pass_apply(nest->pass, OP_AND, is_some(nest, nest->columns), is_some(nest, nest->depths));
+    return pass_apply(nest->pass, OP_AND, some, pass_apply(nest->pass, OP_GE, elements, number(nest, least)));
 }
 
 /* Whether copies pay. */
@@ -229,14 +226,16 @@ static struct ir_expr *condition(const struct tile_nest *nest)
 {
     bool transposes = needs_copies(nest);
     int64_t large = large_count(nest);
-    struct ir_expr *enough = apply(nest, OP_AND, are_enough(nest, transposes), is_some(nest, nest->depths));
+    struct ir_expr *enough =
+        pass_apply(nest->pass, OP_AND, are_enough(nest, transposes), is_some(nest, nest->depths));
     if (transposes)
         return enough;
-    struct ir_expr *widest = apply(nest, OP_MAX, row_extent(nest), extent(nest, nest->columns));
-    struct ir_expr *elements = apply(nest, OP_MUL, widest, extent(nest, nest->depths));
-    return apply(nest, OP_AND, enough,
-                 apply(nest, OP_GE, elements,
-                       number(nest, has_jumps(nest) ? count_of(nest, nest->pass->tiles->apart) : large)));
+    struct ir_expr *widest = pass_apply(nest->pass, OP_MAX, row_extent(nest), extent(nest, nest->columns));
+    struct ir_expr *elements = pass_apply(nest->pass, OP_MUL, widest, extent(nest, nest->depths));
+    return pass_apply(
+        nest->pass, OP_AND, enough,
+        pass_apply(nest->pass, OP_GE, elements,
+                   number(nest, has_jumps(nest) ? count_of(nest, nest->pass->tiles->apart) : large)));
 }
 
 /* Whether half the usual rows are enough for copies: what they all use is several times as large. Asked where
@@ -244,9 +243,10 @@ static struct ir_expr *condition(const struct tile_nest *nest)
 static struct ir_expr *pays_early(const struct tile_nest *nest)
 {
     enum { TIMES = 8 };
-    struct ir_expr *some = apply(nest, OP_AND, is_part(nest, row_extent(nest), 2),
-                                 apply(nest, OP_LT, row_extent(nest), number(nest, nest->pass->tiles->few)));
-    return apply(nest, OP_AND, some, shares(nest, TIMES * large_count(nest)));
+    struct ir_expr *some =
+        pass_apply(nest->pass, OP_AND, is_part(nest, row_extent(nest), 2),
+                   pass_apply(nest->pass, OP_LT, row_extent(nest), number(nest, nest->pass->tiles->few)));
+    return pass_apply(nest->pass, OP_AND, some, shares(nest, TIMES * large_count(nest)));
 }
 
 /* Whether rows are few, and what they all use is so large that it does not stay in the second cache. Copies
@@ -259,14 +259,15 @@ static struct ir_expr *is_stretched(const struct tile_nest *nest)
     int64_t few = nest->pass->tiles->few, large = large_count(nest),
             most = has_jumps(nest) ? few : TIMES * few;
     struct ir_expr *unit = number(nest, APART / widest_term(nest));
-    struct ir_expr *past = apply(nest, OP_MOD, extent(nest, nest->columns), unit);
+    struct ir_expr *past = pass_apply(nest->pass, OP_MOD, extent(nest, nest->columns), unit);
     struct ir_expr *apart =
-        apply(nest, OP_OR, apply(nest, OP_NE, past, number(nest, 0)), shares(nest, HUGE_TIMES * large));
-    struct ir_expr *some =
-        apply(nest, OP_AND, apply(nest, OP_LT, row_extent(nest), number(nest, most)), apart);
-    struct ir_expr *enough =
-        apply(nest, OP_OR, apply(nest, OP_LT, row_extent(nest), number(nest, few / 2)), some);
-    return apply(nest, OP_AND, enough, shares(nest, large));
+        pass_apply(nest->pass, OP_OR, pass_apply(nest->pass, OP_NE, past, number(nest, 0)),
+                   shares(nest, HUGE_TIMES * large));
+    struct ir_expr *some = pass_apply(
+        nest->pass, OP_AND, pass_apply(nest->pass, OP_LT, row_extent(nest), number(nest, most)), apart);
+    struct ir_expr *enough = pass_apply(
+        nest->pass, OP_OR, pass_apply(nest->pass, OP_LT, row_extent(nest), number(nest, few / 2)), some);
+    return pass_apply(nest->pass, OP_AND, enough, shares(nest, large));
 }
 
 /* ---- copies ---------------------------------------------------------------------------------------- */
@@ -308,12 +309,13 @@ static void make_buffer(struct tile_nest *nest, struct tile_term *term, struct i
 {
     const struct pass_tiles *tiles = nest->pass->tiles;
     struct ir_kernel *kernel = nest->pass->kernel;
-    struct ir_expr *depth = apply(nest, OP_MAX, extent(nest, nest->depths), number(nest, 0)), *first;
+    struct ir_expr *depth = pass_apply(nest->pass, OP_MAX, extent(nest, nest->depths), number(nest, 0)),
+                   *first;
     struct ir_buffer *buffer =
         ir_buffer_new(kernel, "packed", IR_TEMPORARY, term->value->dtype, term->by_row ? 2 : 3);
 
     if (nest->sum)
-        depth = apply(nest, OP_MIN, depth, number(nest, tiles->depths));
+        depth = pass_apply(nest->pass, OP_MIN, depth, number(nest, tiles->depths));
     term->copy = buffer;
     buffer->span = term->value->span;
     if (!term->by_row) {
@@ -334,8 +336,8 @@ static struct ir_expr *load_copy(const struct tile_nest *nest, const struct tile
     struct ir_expr *indices[3], *load;
     struct ir_symbol *first = term->by_row ? nest->top : nest->left;
 
-    depth = apply(nest, OP_SUB, depth, near_end(nest));
-    at = apply(nest, OP_SUB, at, use(nest, first));
+    depth = pass_apply(nest->pass, OP_SUB, depth, near_end(nest));
+    at = pass_apply(nest->pass, OP_SUB, at, use(nest, first));
     indices[0] = !term->by_row ? use(nest, nest->panel) : term->is_across ? depth : at;
     indices[1] = !term->by_row || !term->is_across ? depth : at;
     indices[2] = at;
@@ -413,12 +415,14 @@ static struct ir_stmt *begin_panels(struct tile_nest *nest, struct ir_symbol **r
     struct span span = nest->columns->span;
 
     nest->panel = loop_symbol(nest, "panel");
-    struct ir_expr *left = apply(nest, OP_ADD, copy(nest, nest->columns->low),
-                                 apply(nest, OP_MUL, use(nest, nest->panel), number(nest, nest->width)));
+    struct ir_expr *left =
+        pass_apply(nest->pass, OP_ADD, copy(nest, nest->columns->low),
+                   pass_apply(nest->pass, OP_MUL, use(nest, nest->panel), number(nest, nest->width)));
     struct ir_stmt *first = pass_declare(nest->pass, IR_SYMBOL_LET, "left", left, span);
     nest->left = first->symbol;
-    struct ir_expr *end = apply(nest, OP_MIN, copy(nest, nest->columns->high),
-                                apply(nest, OP_ADD, use(nest, nest->left), number(nest, nest->width)));
+    struct ir_expr *end =
+        pass_apply(nest->pass, OP_MIN, copy(nest, nest->columns->high),
+                   pass_apply(nest->pass, OP_ADD, use(nest, nest->left), number(nest, nest->width)));
     first->next = pass_declare(nest->pass, IR_SYMBOL_LET, "right", end, span);
     *right = first->next->symbol;
     return loop_over(nest, nest->panel, number(nest, 0),
@@ -430,7 +434,8 @@ static struct ir_stmt *begin_panels(struct tile_nest *nest, struct ir_symbol **r
 static struct ir_stmt *split(struct tile_nest *nest, struct ir_stmt *inner)
 {
     struct pass *pass = nest->pass;
-    struct ir_expr *is_first = apply(nest, OP_EQ, use(nest, nest->near), copy(nest, nest->depths->low));
+    struct ir_expr *is_first =
+        pass_apply(nest->pass, OP_EQ, use(nest, nest->near), copy(nest, nest->depths->low));
     struct ir_expr *whole = nest->depths->high, *value = nest->store->value;
     struct ir_stmt *choice, *partial, *columns, *depths;
 
@@ -452,7 +457,7 @@ static struct ir_stmt *split(struct tile_nest *nest, struct ir_stmt *inner)
     depths->next->access = pass_load(pass, &nest->store->access, nest->store->span)->access;
     nest->rows->symbol->note = nest->columns->symbol->note = NULL;
     choice = ir_stmt_new(pass->kernel, IR_IF, inner->span);
-    choice->value = apply(nest, OP_EQ, use(nest, nest->far), whole);
+    choice->value = pass_apply(nest->pass, OP_EQ, use(nest, nest->far), whole);
     choice->body = inner;
     choice->otherwise = partial;
     return choice;
@@ -462,8 +467,8 @@ static struct ir_stmt *split(struct tile_nest *nest, struct ir_stmt *inner)
 static struct ir_stmt *make_stretches(struct tile_nest *nest, int64_t depths)
 {
     struct ir_symbol *near = loop_symbol(nest, "near");
-    struct ir_expr *end = apply(nest, OP_MIN, copy(nest, nest->depths->high),
-                                apply(nest, OP_ADD, use(nest, near), number(nest, depths)));
+    struct ir_expr *end = pass_apply(nest->pass, OP_MIN, copy(nest, nest->depths->high),
+                                     pass_apply(nest->pass, OP_ADD, use(nest, near), number(nest, depths)));
     struct ir_stmt *far = pass_declare(nest->pass, IR_SYMBOL_LET, "far", end, nest->depths->span);
 
     nest->near = near;
@@ -482,10 +487,11 @@ static struct ir_stmt *make_blocks(struct tile_nest *nest)
     struct ir_stmt *panels, *blocks, *bottom, *inner;
 
     nest->top = loop_symbol(nest, "top");
-    bottom = pass_declare(nest->pass, IR_SYMBOL_LET, "bottom",
-                          apply(nest, OP_MIN, copy(nest, nest->rows->high),
-                                apply(nest, OP_ADD, use(nest, nest->top), number(nest, tiles->rows))),
-                          nest->rows->span);
+    bottom = pass_declare(
+        nest->pass, IR_SYMBOL_LET, "bottom",
+        pass_apply(nest->pass, OP_MIN, copy(nest, nest->rows->high),
+                   pass_apply(nest->pass, OP_ADD, use(nest, nest->top), number(nest, tiles->rows))),
+        nest->rows->span);
     blocks = loop_over(nest, nest->top, copy(nest, nest->rows->low), copy(nest, nest->rows->high),
                        tiles->rows, bottom);
     panels = begin_panels(nest, &right);
@@ -557,9 +563,9 @@ static void tile(struct tile_nest *nest)
     if (may_be_stretched(nest)) {
         stretched = stretch(pass, pass_copy_block(pass, stmt));
         is_long = is_stretched(nest);
-        pays = apply(nest, OP_OR, pays, pays_early(nest));
+        pays = pass_apply(nest->pass, OP_OR, pays, pays_early(nest));
         struct ir_expr *is_short = ir_operation(pass->kernel, OP_NOT, copy(nest, is_long), NULL, NULL);
-        copies = apply(nest, OP_AND, copy(nest, pays), is_short);
+        copies = pass_apply(nest->pass, OP_AND, copy(nest, pays), is_short);
     }
     for (int k = 0; k < nest->count; k++)
         make_buffer(nest, &nest->terms[k], copies);
@@ -572,7 +578,7 @@ static void tile(struct tile_nest *nest)
     choice = choose(nest, pays, allocate_copies(nest, false, stretches ? stretches : panels), plain);
     if (stretched) {
         choice->body = choose(nest, is_long, stretched, choice->body);
-        choice->value = apply(nest, OP_OR, pays, copy(nest, is_long));
+        choice->value = pass_apply(nest->pass, OP_OR, pays, copy(nest, is_long));
     }
     choice->deferred = true;
     choice->next = next;
@@ -588,9 +594,11 @@ static struct ir_expr *is_huge(const struct tile_nest *nest)
     enum { TIMES = 4 };
     const struct pass_tiles *tiles = nest->pass->tiles;
     struct ir_expr *lines =
-        apply(nest, OP_GE, extent(nest, nest->depths), number(nest, TIMES * tiles->lines));
-    struct ir_expr *wide = apply(nest, OP_GE, extent(nest, nest->columns), number(nest, tiles->run / TIMES));
-    return apply(nest, OP_AND, apply(nest, OP_AND, lines, wide), shares(nest, count_of(nest, tiles->huge)));
+        pass_apply(nest->pass, OP_GE, extent(nest, nest->depths), number(nest, TIMES * tiles->lines));
+    struct ir_expr *wide =
+        pass_apply(nest->pass, OP_GE, extent(nest, nest->columns), number(nest, tiles->run / TIMES));
+    return pass_apply(nest->pass, OP_AND, pass_apply(nest->pass, OP_AND, lines, wide),
+                      shares(nest, count_of(nest, tiles->huge)));
 }
 
 static void sum_by_lines(struct tile_nest *nest)

@@ -409,12 +409,6 @@ static bool find_window_of_store(const struct turning *turning, struct window *w
 
 /* ---- whether it pays --------------------------------------------------------------------------------- */
 
-static struct ir_expr *apply(const struct turning *turning, enum operation operation, struct ir_expr *a,
-                             struct ir_expr *b)
-{
-    return ir_operation(turning->pass->kernel, operation, a, b, NULL);
-}
-
 struct ir_expr *turn_number(const struct turning *turning, int64_t value)
 {
     return ir_integer(turning->pass->kernel, AKG_INT64, value);
@@ -422,7 +416,8 @@ struct ir_expr *turn_number(const struct turning *turning, int64_t value)
 
 static struct ir_expr *extent(const struct turning *turning, const struct ir_stmt *loop)
 {
-    return apply(turning, OP_SUB, pass_copy(turning->pass, loop->high), pass_copy(turning->pass, loop->low));
+    return pass_apply(turning->pass, OP_SUB, pass_copy(turning->pass, loop->high),
+                      pass_copy(turning->pass, loop->low));
 }
 
 static bool is_counted(const struct ir_stmt *loop)
@@ -437,7 +432,7 @@ static struct ir_expr *iterations(const struct turning *turning)
     for (int k = 0; k < turning->depth; k++) {
         const struct ir_stmt *loop = turning->loops[k];
         if (is_counted(loop))
-            product = apply(turning, OP_MUL, product, extent(turning, loop));
+            product = pass_apply(turning->pass, OP_MUL, product, extent(turning, loop));
     }
     return product;
 }
@@ -446,7 +441,7 @@ static struct ir_expr *elements(const struct turning *turning, const struct ir_b
 {
     struct ir_expr *product = turn_number(turning, 1);
     for (int k = 0; k < buffer->rank; k++)
-        product = apply(turning, OP_MUL, product, pass_copy(turning->pass, buffer->shape[k]));
+        product = pass_apply(turning->pass, OP_MUL, product, pass_copy(turning->pass, buffer->shape[k]));
     return product;
 }
 
@@ -458,12 +453,13 @@ static struct ir_expr *pays(const struct turning *turning, const struct ir_stmt 
                             const struct ir_buffer *buffer, int times)
 {
     enum { FEW = 8 };
-    struct ir_expr *least = apply(turning, OP_MUL, elements(turning, buffer), turn_number(turning, times));
-    struct ir_expr *is_used = apply(turning, OP_GE, iterations(turning), least);
+    struct ir_expr *least =
+        pass_apply(turning->pass, OP_MUL, elements(turning, buffer), turn_number(turning, times));
+    struct ir_expr *is_used = pass_apply(turning->pass, OP_GE, iterations(turning), least);
     if (!is_counted(columns))
         return is_used;
-    return apply(turning, OP_AND, is_used,
-                 apply(turning, OP_GE, extent(turning, columns), turn_number(turning, FEW)));
+    return pass_apply(turning->pass, OP_AND, is_used,
+                      pass_apply(turning->pass, OP_GE, extent(turning, columns), turn_number(turning, FEW)));
 }
 
 static void add_copy(struct turning *turning, struct turned turned, struct ir_expr *pays)
@@ -476,7 +472,7 @@ static void add_copy(struct turning *turning, struct turned turned, struct ir_ex
     if (!turning->pays)
         turning->pays = pays;
     else if (!ir_expr_equal(turning->pays, pays))
-        turning->pays = apply(turning, OP_AND, turning->pays, pays);
+        turning->pays = pass_apply(turning->pass, OP_AND, turning->pays, pays);
 }
 
 static bool look_at_load(struct ir_expr *expr, void *context)
@@ -548,14 +544,16 @@ static void look_at_window(struct turning *turning, const struct ir_stmt *column
         return;
     int around = turning->depth;
     ir_block_walk(columns->body, add_depths, &window);
-    struct ir_expr *are_many =
-        apply(turning, OP_AND, apply(turning, OP_GE, extent(turning, columns), turn_number(turning, MANY)),
-              apply(turning, OP_GE, extent(turning, window.rows), turn_number(turning, ROWS)));
+    struct ir_expr *are_many = pass_apply(
+        turning->pass, OP_AND,
+        pass_apply(turning->pass, OP_GE, extent(turning, columns), turn_number(turning, MANY)),
+        pass_apply(turning->pass, OP_GE, extent(turning, window.rows), turn_number(turning, ROWS)));
     struct turned turned = {.from = store->buffer,
                             .axis = turn_axis_of(store, columns->symbol),
                             .is_stored = true,
                             .is_whole = stores_all(turning, store, around)};
-    add_copy(turning, turned, apply(turning, OP_AND, are_many, pays(turning, columns, store->buffer, TIMES)));
+    add_copy(turning, turned,
+             pass_apply(turning->pass, OP_AND, are_many, pays(turning, columns, store->buffer, TIMES)));
     turning->depth = around;
     turning->needs_loads = true;
 }
