@@ -423,8 +423,9 @@ static void pack_body(struct packer *packer, const int *sums)
 
 /* ---- the loop ------------------------------------------------------------------------------------- */
 
-/* To the label where fewer iterations are left. */
-static void jump_if_fewer(struct packer *packer, int variable, struct flow_item high, int lanes, int label)
+/* To the label where as many iterations are left, or (FLOW_LESS) fewer. */
+static void jump_if_left(struct packer *packer, int variable, struct flow_item high,
+                         enum flow_condition condition, int lanes, int label)
 {
     struct flow_builder *builder = packer->builder;
     struct flow_item jump = flow_item(FLOW_COMPARE_JUMP);
@@ -432,7 +433,7 @@ static void jump_if_fewer(struct packer *packer, int variable, struct flow_item 
     jump.operands[0] = flow_alu(builder, X86_SUB, end, variable, 0);
     jump.by_immediate = true;
     jump.immediate = lanes;
-    jump.condition = FLOW_LESS;
+    jump.condition = condition;
     jump.label = label;
     flow_add(builder, jump);
 }
@@ -502,14 +503,7 @@ static void pack_loop(struct packer *packer, int variable, struct flow_item high
     flow_place(builder, top, -1);
     pack_body(packer, packer->sums);
     go_on(packer, variable, lanes);
-    struct flow_item jump = flow_item(FLOW_COMPARE_JUMP);
-    int end = high.by_immediate ? flow_constant(builder, high.immediate) : high.operands[1];
-    jump.operands[0] = flow_alu(builder, X86_SUB, end, variable, 0);
-    jump.by_immediate = true;
-    jump.immediate = lanes;
-    jump.condition = FLOW_NOT_LESS;
-    jump.label = top;
-    flow_add(builder, jump);
+    jump_if_left(packer, variable, high, FLOW_NOT_LESS, lanes, top);
     builder->depth--;
 }
 
@@ -595,19 +589,19 @@ bool flow_packed(struct flow_builder *builder, const struct ir_stmt *loop, int v
     int64_t count = known_count(loop);
     bool is_known = count != INT32_MAX;
     if (!is_known)
-        jump_if_fewer(&packer, variable, high, few, rest);
+        jump_if_left(&packer, variable, high, FLOW_LESS, few, rest);
     guard_all(&packer, rest);
     builder->is_guarded = true;
     begin_sums(&packer);
     if (!is_known)
-        jump_if_fewer(&packer, variable, high, lanes, half);
+        jump_if_left(&packer, variable, high, FLOW_LESS, lanes, half);
     if (count >= lanes)
         pack_loop(&packer, variable, high, lanes);
     flow_place(builder, half, -1);
     fold(&packer);
     packer.bits = HALF;
     if (!is_known)
-        jump_if_fewer(&packer, variable, high, few, end);
+        jump_if_left(&packer, variable, high, FLOW_LESS, few, end);
     if (!is_known || count % lanes >= few) {
         flow_declare(builder, loop->symbol, variable, builder->depth);
         pack_body(&packer, packer.halves);
