@@ -95,7 +95,7 @@ void vouch_count_range(struct voucher *voucher, const struct ir_stmt *stmt, cons
 /* What is tested for each element of rows that are parts of one range is tested for all of that, which takes
  * one long loop; false: it cannot be. */
 bool vouch_append_flat(struct voucher *voucher, const struct ir_stmt *stmt, struct ir_stmt *loop);
-/* Drops what is tested under conditions of the call and in any case, too. */
+/* Drops what is tested under conditions of the call and in any case, or under the same one before, too. */
 void vouch_drop_repeated(struct ir_stmt *loop);
 /* Whether the statements, the same in all iterations of a loop whose bounds come out of tensors, load
  * nothing: then they are tested though there may be no iteration. */

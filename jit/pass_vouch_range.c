@@ -96,12 +96,22 @@ static bool is_repeated(const struct ir_stmt *assign, const struct ir_stmt *bloc
     return false;
 }
 
+/* Whether it stands under the same condition before. */
+static bool is_chosen_before(const struct ir_stmt *assign, const struct ir_stmt *block,
+                             const struct ir_stmt *choice)
+{
+    for (const struct ir_stmt *stmt = block; stmt != choice; stmt = stmt->next)
+        if (is_choice(stmt) && ir_expr_equal(stmt->value, choice->value) && is_repeated(assign, stmt->body))
+            return true;
+    return false;
+}
+
 void vouch_drop_repeated(struct ir_stmt *loop)
 {
     for (struct ir_stmt **place = &loop->body; *place;) {
         struct ir_stmt *choice = *place;
         for (struct ir_stmt **inner = &choice->body; is_choice(choice) && *inner;)
-            if (is_repeated(*inner, loop->body))
+            if (is_repeated(*inner, loop->body) || is_chosen_before(*inner, loop->body, choice))
                 *inner = (*inner)->next;
             else
                 inner = &(*inner)->next;
