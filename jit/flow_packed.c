@@ -137,6 +137,18 @@ static bool is_packable_sum(struct packable *packable, struct ir_stmt *stmt)
     return true;
 }
 
+/* Whether an axis that is not gone along keeps the two apart: a[i - 1, k] and a[i, k]. */
+static bool are_apart(const struct ir_access *a, const struct ir_access *b)
+{
+    for (int axis = 0; axis + 1 < a->buffer->rank; axis++) {
+        struct pass_affine x, y;
+        if (pass_affine_of(a->indices[axis], &x) && pass_affine_of(b->indices[axis], &y) &&
+            pass_affine_add(&x, -1, &y) && !x.count && x.constant)
+            return true;
+    }
+    return false;
+}
+
 struct storing {
     const struct ir_access *store;
     bool is_met; /* elsewhere, perhaps */
@@ -144,7 +156,7 @@ struct storing {
 
 static void meet(struct storing *storing, const struct ir_access *access)
 {
-    if (access->buffer != storing->store->buffer)
+    if (access->buffer != storing->store->buffer || are_apart(access, storing->store))
         return;
     for (int axis = 0; axis < access->buffer->rank; axis++)
         storing->is_met |= !ir_expr_equal(access->indices[axis], storing->store->indices[axis]);
