@@ -55,9 +55,10 @@ static bool is_neighbour(const struct packable *packable, const struct ir_access
 /* x ** 2 */
 static bool is_square(const struct ir_expr *expr)
 {
+    if (expr->operation != OP_POW)
+        return false;
     const struct ir_expr *by = expr->operands[1];
-    return expr->operation == OP_POW &&
-           ((by->kind == IR_REAL && by->real == 2) || (by->kind == IR_INTEGER && by->integer == 2));
+    return by->kind == IR_REAL ? by->real == 2 : by->kind == IR_INTEGER && by->integer == 2;
 }
 
 static bool is_packable(struct packable *packable, struct ir_expr *expr)

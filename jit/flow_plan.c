@@ -198,8 +198,9 @@ struct vector_loop *flow_plan_ragged(struct vector_plan *plan, const struct ir_k
 /* A power that is a product or two in either code. */
 static bool is_small_power(const struct ir_expr *expr)
 {
-    const struct ir_expr *by = expr->operands[1];
-    return expr->operation == OP_POW && by->kind == IR_REAL && (by->real == 2 || by->real == 3);
+    if (expr->operation != OP_POW || expr->operands[1]->kind != IR_REAL)
+        return false;
+    return expr->operands[1]->real == 2 || expr->operands[1]->real == 3;
 }
 
 static bool is_no_call(struct ir_expr *expr, void *context)
