@@ -32,15 +32,17 @@ static const struct ir_expr *value_of(const struct ir_expr *expr)
     return expr;
 }
 
+static bool is_alike(const struct product *a, const struct product *b)
+{
+    bool same = a->symbols[0] == b->symbols[0] && a->symbols[1] == b->symbols[1],
+         turned = a->symbols[0] == b->symbols[1] && a->symbols[1] == b->symbols[0];
+    return same || turned;
+}
+
 static bool add_product(struct polynomial *sum, struct product product)
 {
-    if (product.symbols[1] && product.symbols[0] > product.symbols[1]) {
-        const struct ir_symbol *first = product.symbols[1];
-        product.symbols[1] = product.symbols[0];
-        product.symbols[0] = first;
-    }
     for (int k = 0; k < sum->count; k++)
-        if (sum->items[k].symbols[0] == product.symbols[0] && sum->items[k].symbols[1] == product.symbols[1])
+        if (is_alike(&sum->items[k], &product))
             return !__builtin_add_overflow(sum->items[k].factor, product.factor, &sum->items[k].factor);
     if (sum->count == PRODUCTS)
         return false;
