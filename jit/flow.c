@@ -410,14 +410,19 @@ static void build_variable(struct flow_builder *builder, const struct ir_stmt *s
     flow_declare(builder, stmt->symbol, variable, builder->depth);
 }
 
-void flow_assign_symbol(struct flow_builder *builder, const struct ir_symbol *symbol,
-                        const struct ir_expr *value)
+int flow_assigned(struct flow_builder *builder, const struct ir_symbol *symbol)
 {
     int depth, variable = flow_symbol(builder, symbol, &depth);
     for (int k = 0; k < builder->flow->arguments.count; k++)
         if (builder->flow->arguments.items[k].symbol == symbol)
             builder->flow->arguments.items[k].comes_back = true;
-    flow_assign(builder, variable, value);
+    return variable;
+}
+
+void flow_assign_symbol(struct flow_builder *builder, const struct ir_symbol *symbol,
+                        const struct ir_expr *value)
+{
+    flow_assign(builder, flow_assigned(builder, symbol), value);
 }
 
 static void build_assert(struct flow_builder *builder, const struct ir_stmt *stmt)

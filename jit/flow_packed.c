@@ -436,6 +436,19 @@ static void pack_body(struct packer *packer, const int *sums)
 
 /* ---- the loop ------------------------------------------------------------------------------------- */
 
+/* To the label where there is none: from there on to the end may be farther than numbers go. */
+static void jump_if_none(struct packer *packer, int variable, struct flow_item high, int label)
+{
+    struct flow_item jump = flow_item(FLOW_COMPARE_JUMP);
+    jump.operands[0] = variable;
+    jump.operands[1] = high.operands[1];
+    jump.by_immediate = high.by_immediate;
+    jump.immediate = high.immediate;
+    jump.condition = FLOW_NOT_LESS;
+    jump.label = label;
+    flow_add(packer->builder, jump);
+}
+
 /* To the label where as many iterations are left, or (FLOW_LESS) fewer. */
 static void jump_if_left(struct packer *packer, int variable, struct flow_item high,
                          enum flow_condition condition, int lanes, int label)
@@ -556,7 +569,7 @@ static void begin_sums(struct packer *packer)
 /* The variables of the program get what the lanes have. */
 static void end_sums(struct packer *packer)
 {
-    int number = 0, depth;
+    int number = 0;
     for (const struct ir_stmt *stmt = packer->packable.loop->body; stmt; stmt = stmt->next, number++) {
         if (stmt->kind != IR_ASSIGN)
             continue;
@@ -564,7 +577,7 @@ static void end_sums(struct packer *packer)
         total.operands[0] = packer->halves[number];
         total.wide = sum.wide = packer->wide;
         sum.form = packer->wide ? X86_VADDSD : X86_VADDSS;
-        sum.result = sum.operands[0] = flow_symbol(packer->builder, stmt->symbol, &depth);
+        sum.result = sum.operands[0] = flow_assigned(packer->builder, stmt->symbol);
         sum.operands[1] = flow_add(packer->builder, total);
         flow_add(packer->builder, sum);
     }
@@ -601,8 +614,10 @@ bool flow_packed(struct flow_builder *builder, const struct ir_stmt *loop, int v
     int rest = flow_new_label(builder), half = flow_new_label(builder), end = flow_new_label(builder);
     int64_t count = known_count(loop);
     bool is_known = count != INT32_MAX;
-    if (!is_known)
+    if (!is_known) {
+        jump_if_none(&packer, variable, high, rest);
         jump_if_left(&packer, variable, high, FLOW_LESS, few, rest);
+    }
     guard_all(&packer, rest);
     builder->is_guarded = true;
     begin_sums(&packer);

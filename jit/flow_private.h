@@ -183,6 +183,8 @@ void flow_declare(struct flow_builder *builder, const struct ir_symbol *symbol, 
 int flow_kept(struct flow_builder *builder, int value);
 /* Begins a loop, with the labels of continue and break; false: there are too many around it. */
 bool flow_enter(struct flow_builder *builder, const struct ir_stmt *stmt, int leave, int again);
+/* A variable of the kernel's, which is about to be assigned: it goes back. */
+int flow_assigned(struct flow_builder *builder, const struct ir_symbol *symbol);
 /* Assigns a variable of the kernel's. */
 void flow_assign_symbol(struct flow_builder *builder, const struct ir_symbol *symbol,
                         const struct ir_expr *value);

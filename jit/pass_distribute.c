@@ -134,8 +134,7 @@ static void sink_variables(struct ir_stmt **block)
     for (struct ir_stmt **place = block; *place;) {
         struct ir_stmt *stmt = *place, **to = &stmt->next;
         bool sinks = is_plain_start(stmt), passes = false;
-        while (sinks && *to && may_pass(*to, stmt) &&
-               ((*to)->kind == IR_VARIABLE || !distribute_has_to_do(*to, stmt->symbol))) {
+        while (sinks && *to && may_pass(*to, stmt) && !distribute_has_to_do(*to, stmt->symbol)) {
             passes |= (*to)->kind != IR_VARIABLE;
             to = &(*to)->next;
         }
