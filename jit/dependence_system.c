@@ -333,7 +333,7 @@ static int push_facts(struct dependence_pair *pair)
 
 bool dependence_is_hopeless(const struct dependence_builder *builder)
 {
-    enum { TRIES = 6, FOR_EACH = 4, ALL = 160 /* of one kernel: 0.06 to 0.3 ms each */ };
+    enum { TRIES = 6, FOR_EACH = 4, ALL = 64 /* of one kernel: 0.06 to 0.3 ms each */ };
     return builder->tries > ALL || builder->tries - builder->proved > TRIES + FOR_EACH * builder->proved;
 }
 
