@@ -245,8 +245,8 @@ bool flow_enter(struct flow_builder *builder, const struct ir_stmt *stmt, int le
     return true;
 }
 
-static void compare_jump(struct flow_builder *builder, int a, struct flow_item than,
-                         enum flow_condition condition, int label)
+void flow_compare_jump(struct flow_builder *builder, int a, struct flow_item than,
+                       enum flow_condition condition, int label)
 {
     struct flow_item item = flow_item(FLOW_COMPARE_JUMP);
     item.operands[0] = a;
@@ -337,7 +337,7 @@ static void build_for(struct flow_builder *builder, const struct ir_stmt *stmt)
         return;
     }
     if (packs || stmt == builder->stmt || !surely_begins(stmt))
-        compare_jump(builder, variable, high, up ? FLOW_NOT_LESS : FLOW_NOT_GREATER, leave);
+        flow_compare_jump(builder, variable, high, up ? FLOW_NOT_LESS : FLOW_NOT_GREATER, leave);
     const struct flow_around *outer = builder->around;
     if (!flow_enter(builder, stmt, leave, again))
         return;
@@ -348,7 +348,7 @@ static void build_for(struct flow_builder *builder, const struct ir_stmt *stmt)
     flow_place(builder, again, -1);
     builder->line = stmt->span.line;
     advance(builder, stmt, variable, leave);
-    compare_jump(builder, variable, high, up ? FLOW_LESS : FLOW_GREATER, top);
+    flow_compare_jump(builder, variable, high, up ? FLOW_LESS : FLOW_GREATER, top);
     builder->depth -= packs ? 2 : 1;
     builder->around = outer;
     flow_place(builder, leave, -1);

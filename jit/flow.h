@@ -14,7 +14,10 @@
  * flow_x86.c makes instructions of them. The C around it (emit_c_flow.c) fills an array of slots, calls, and
  * takes variables back.
  *
- * What it computes is what the C text computes, to the bit: the same functions of the library are called.
+ * Of what it is made a copy that is better for one lane is made first, where results are not strict, or loops
+ * of a few iterations are written out (flow_written.c); short loops over neighbours are vectors in its midst
+ * (flow_packed.c). Strict code computes what the C text computes, to the bit: the same functions of the
+ * library are called.
  */
 #ifndef JIT_FLOW_H
 #define JIT_FLOW_H

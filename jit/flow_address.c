@@ -91,16 +91,17 @@ static void add_index(struct flow_builder *builder, struct terms *terms, const s
 
 /* ---- tests --------------------------------------------------------------------------------------- */
 
-static bool is_checked(const struct flow_builder *builder, const struct ir_access *access, int axis)
+bool flow_is_tested(const struct flow_builder *builder, const struct ir_access *access, int axis)
 {
     return access->checks[axis] == IR_CHECK_ELEMENT && !builder->options->trust_indices &&
            !builder->is_guarded;
 }
 
 /* Compared without a sign, what is negative is large. */
-static void test_index(struct flow_builder *builder, const struct ir_access *access, int axis, int index)
+struct flow_item flow_outside(struct flow_builder *builder, enum flow_kind kind,
+                              const struct ir_access *access, int axis, int index)
 {
-    struct flow_item item = flow_item(FLOW_STOP_IF);
+    struct flow_item item = flow_item(kind);
     const struct ir_expr *extent = access->buffer->shape[axis];
     item.operands[0] = index;
     item.by_immediate = extent->kind == IR_INTEGER && extent->integer <= INT32_MAX;
@@ -110,6 +111,12 @@ static void test_index(struct flow_builder *builder, const struct ir_access *acc
         item.operands[1] = flow_argument(
             builder, (struct flow_argument){.kind = FLOW_EXTENT, .buffer = access->buffer, .axis = axis});
     item.condition = FLOW_NOT_BELOW;
+    return item;
+}
+
+static void test_index(struct flow_builder *builder, const struct ir_access *access, int axis, int index)
+{
+    struct flow_item item = flow_outside(builder, FLOW_STOP_IF, access, axis, index);
     item.site = access->site;
     item.axis = axis;
     item.around = builder->around;
@@ -124,12 +131,12 @@ static void add_axes(struct flow_builder *builder, const struct ir_access *acces
     for (int axis = 0; axis < buffer->rank; axis++) {
         bool pure = true; /* what is not may stop the kernel itself, and so has its turn */
         flow_depth_of(builder, access->indices[axis], &pure);
-        tested[axis] = !pure || is_checked(builder, access, axis)
+        tested[axis] = !pure || flow_is_tested(builder, access, axis)
                            ? flow_expression(builder, access->indices[axis])
                            : FLOW_NONE;
     }
     for (int axis = 0; axis < buffer->rank; axis++)
-        if (is_checked(builder, access, axis))
+        if (flow_is_tested(builder, access, axis))
             test_index(builder, access, axis, tested[axis]);
     for (int axis = 0; axis < buffer->rank; axis++) {
         int64_t factor;

@@ -12,7 +12,13 @@
 #include "flow_private.h"
 #include "pass.h"
 
-enum { MOST_NODES = 60, MOST_STATEMENTS = 12, WHOLE = 256, HALF = 128 };
+enum {
+    MOST_NODES = 60,
+    MOST_STATEMENTS = 12,
+    FEWEST = 4 /* iterations */,
+    WHOLE = 256,
+    HALF = 128 /* bits */
+};
 
 /* ---- which loops ------------------------------------------------------------------------------- */
 
@@ -226,7 +232,7 @@ bool flow_packs(const struct ir_stmt *loop, const struct vector_options *options
 {
     struct packable packable = {.loop = loop};
     int statements = 0, results = 0;
-    if (options->strict || loop->kind != IR_FOR || loop->step != 1 || known_count(loop) < 4)
+    if (options->strict || loop->kind != IR_FOR || loop->step != 1 || known_count(loop) < FEWEST)
         return false;
     for (struct ir_stmt *stmt = loop->body; stmt; stmt = stmt->next) {
         bool is_known = stmt->kind == IR_LET || stmt->kind == IR_ASSIGN || stmt->kind == IR_STORE;
@@ -436,32 +442,16 @@ static void pack_body(struct packer *packer, const int *sums)
 
 /* ---- the loop ------------------------------------------------------------------------------------- */
 
-/* To the label where there is none: from there on to the end may be farther than numbers go. */
-static void jump_if_none(struct packer *packer, int variable, struct flow_item high, int label)
-{
-    struct flow_item jump = flow_item(FLOW_COMPARE_JUMP);
-    jump.operands[0] = variable;
-    jump.operands[1] = high.operands[1];
-    jump.by_immediate = high.by_immediate;
-    jump.immediate = high.immediate;
-    jump.condition = FLOW_NOT_LESS;
-    jump.label = label;
-    flow_add(packer->builder, jump);
-}
-
 /* To the label where as many iterations are left, or (FLOW_LESS) fewer. */
 static void jump_if_left(struct packer *packer, int variable, struct flow_item high,
                          enum flow_condition condition, int lanes, int label)
 {
     struct flow_builder *builder = packer->builder;
-    struct flow_item jump = flow_item(FLOW_COMPARE_JUMP);
+    struct flow_item than = flow_item(FLOW_COMPARE_JUMP);
     int end = high.by_immediate ? flow_constant(builder, high.immediate) : high.operands[1];
-    jump.operands[0] = flow_alu(builder, X86_SUB, end, variable, 0);
-    jump.by_immediate = true;
-    jump.immediate = lanes;
-    jump.condition = condition;
-    jump.label = label;
-    flow_add(builder, jump);
+    than.by_immediate = true;
+    than.immediate = lanes;
+    flow_compare_jump(builder, flow_alu(builder, X86_SUB, end, variable, 0), than, condition, label);
 }
 
 static void go_on(struct packer *packer, int variable, int lanes)
@@ -484,13 +474,10 @@ static void guard(struct guard *guard, const struct ir_access *access)
 {
     struct flow_builder *builder = guard->packer->builder;
     for (int axis = 0; axis < access->buffer->rank; axis++) {
-        if (access->checks[axis] != IR_CHECK_ELEMENT || builder->options->trust_indices)
+        if (!flow_is_tested(builder, access, axis))
             continue;
-        struct flow_item jump = flow_item(FLOW_COMPARE_JUMP);
-        jump.operands[0] = flow_expression(builder, access->indices[axis]);
-        jump.operands[1] = flow_argument(
-            builder, (struct flow_argument){.kind = FLOW_EXTENT, .buffer = access->buffer, .axis = axis});
-        jump.condition = FLOW_NOT_BELOW;
+        int index = flow_expression(builder, access->indices[axis]);
+        struct flow_item jump = flow_outside(builder, FLOW_COMPARE_JUMP, access, axis, index);
         jump.label = guard->label;
         flow_add_known(builder, jump);
     }
@@ -533,6 +520,14 @@ static void pack_loop(struct packer *packer, int variable, struct flow_item high
     builder->depth--;
 }
 
+static int new_sum(struct packer *packer, int bits)
+{
+    int value = flow_new_value(packer->builder, true);
+    packer->builder->code->values.items[value].bits = bits;
+    packer->builder->code->values.items[value].is_variable = true;
+    return value;
+}
+
 /* Each sum as half a vector: both halves of the whole one. */
 static void fold(struct packer *packer)
 {
@@ -542,11 +537,9 @@ static void fold(struct packer *packer)
             continue;
         struct flow_item item = flow_item(FLOW_HALVES);
         item.operands[0] = packer->sums[number];
-        item.result = packer->halves[number] = flow_new_value(packer->builder, true);
+        item.result = packer->halves[number] = new_sum(packer, HALF);
         item.bits = HALF;
         item.wide = packer->wide;
-        packer->builder->code->values.items[item.result].bits = HALF;
-        packer->builder->code->values.items[item.result].is_variable = true;
         flow_add(packer->builder, item);
     }
 }
@@ -558,10 +551,8 @@ static void begin_sums(struct packer *packer)
         if (stmt->kind != IR_ASSIGN)
             continue;
         struct flow_item item = flow_item(FLOW_NUMBER);
-        item.result = packer->sums[number] = flow_new_value(packer->builder, true);
+        item.result = packer->sums[number] = new_sum(packer, WHOLE);
         item.bits = WHOLE;
-        packer->builder->code->values.items[item.result].bits = WHOLE;
-        packer->builder->code->values.items[item.result].is_variable = true;
         flow_add(packer->builder, item);
     }
 }
@@ -583,25 +574,6 @@ static void end_sums(struct packer *packer)
     }
 }
 
-static bool is_untested(struct ir_expr *expr, void *unused)
-{
-    (void)unused;
-    for (int axis = 0; expr->kind == IR_LOAD && axis < expr->access.buffer->rank; axis++)
-        if (expr->access.checks[axis] == IR_CHECK_ELEMENT)
-            return false;
-    return true;
-}
-
-/* Whether the loop itself may be needed to stop. */
-static bool is_tested(const struct ir_stmt *loop, const struct vector_options *options)
-{
-    bool tested = !ir_block_expressions(loop->body, is_untested, NULL);
-    for (const struct ir_stmt *stmt = loop->body; stmt; stmt = stmt->next)
-        for (int axis = 0; stmt->kind == IR_STORE && axis < stmt->access.buffer->rank; axis++)
-            tested |= stmt->access.checks[axis] == IR_CHECK_ELEMENT;
-    return tested && !options->trust_indices;
-}
-
 bool flow_packed(struct flow_builder *builder, const struct ir_stmt *loop, int variable,
                  struct flow_item high)
 {
@@ -615,7 +587,8 @@ bool flow_packed(struct flow_builder *builder, const struct ir_stmt *loop, int v
     int64_t count = known_count(loop);
     bool is_known = count != INT32_MAX;
     if (!is_known) {
-        jump_if_none(&packer, variable, high, rest);
+        /* from there to the end may be farther than numbers go */
+        flow_compare_jump(builder, variable, high, FLOW_NOT_LESS, rest);
         jump_if_left(&packer, variable, high, FLOW_LESS, few, rest);
     }
     guard_all(&packer, rest);
@@ -639,5 +612,6 @@ bool flow_packed(struct flow_builder *builder, const struct ir_stmt *loop, int v
     end_sums(&packer);
     builder->is_guarded = false;
     flow_place(builder, rest, -1);
-    return !is_known || count % few || is_tested(loop, builder->options);
+    bool may_stop = pass_block_may_stop(loop->body) && !builder->options->trust_indices;
+    return !is_known || count % few || may_stop; /* which the loop itself tells */
 }

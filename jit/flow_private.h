@@ -1,8 +1,9 @@
 /*
  * flow_private.h: what the files that make machine code of loops with branches share.
  *
- * A value is a number; values are as many as there are, each general (64 bits) or a float (one lane of a
- * vector register). Of integers of 32 bits only the lower half counts, narrower ones and bools are extended.
+ * A value is a number; values are as many as there are, each general (64 bits), a float (one lane of a vector
+ * register) or, in flow_packed.c, as many floats as 128 or 256 bits hold. Of integers of 32 bits only the
+ * lower half counts, narrower ones and bools are extended.
  */
 #ifndef JIT_FLOW_PRIVATE_H
 #define JIT_FLOW_PRIVATE_H
@@ -171,6 +172,9 @@ static inline int flow_here(const struct flow_builder *builder)
     return builder->section->count;
 }
 void flow_jump(struct flow_builder *builder, int label);
+/* To the label where `a` compares so with the second operand, or immediate, of an item. */
+void flow_compare_jump(struct flow_builder *builder, int a, struct flow_item than,
+                       enum flow_condition condition, int label);
 /* to = from */
 void flow_move(struct flow_builder *builder, int to, int from);
 /* The value of an argument, which is there from the beginning. */
@@ -258,6 +262,10 @@ bool flow_is_64(akg_dtype dtype);
 
 /* ---- flow_address.c ---- */
 
+/* Whether the index along the axis is to be tested; and the comparison that says that it is outside. */
+bool flow_is_tested(const struct flow_builder *builder, const struct ir_access *access, int axis);
+struct flow_item flow_outside(struct flow_builder *builder, enum flow_kind kind,
+                              const struct ir_access *access, int axis, int index);
 /* The place of an element, its indices tested where that is asked for. */
 struct x86_memory flow_element(struct flow_builder *builder, const struct ir_access *access);
 int flow_load(struct flow_builder *builder, const struct ir_access *access);

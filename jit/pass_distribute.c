@@ -13,7 +13,8 @@
  *
  *     for j { for i { sum += x[i, j] }; for i { y[i, j] = x[i, j] - sum } }
  *
- * with one inner loop in each; and what hands nothing on from line to line goes line by line then.
+ * with one inner loop in each, also where j begins behind a loop around; and what hands nothing on from line
+ * to line goes line by line then.
  *
  * What all columns are added up to, beside one loop that goes down each, is added up behind
  * (pass_distribute_total.c).

@@ -51,9 +51,10 @@ struct nest_code {
                        of 4 bytes by them, or of 8; 0: there is none yet */
     bool *is_early, *is_needed; /* by value: it is loaded before the while; that takes it */
     bool has_early;
-    int sums, sums_size; /* where in the frame sums go; bytes; 0: they do not */
-    int *taken;          /* the registers of the sums of the row, in a section of one; NULL */
-    int repeat;          /* the mask of the lanes that go on, of the columns so far; 0: none */
+    bool has_sums; /* there is room for sums in the frame, */
+    int sums;      /* here */
+    int *taken;    /* the registers of the sums of the row, in a section of one; NULL */
+    int repeat;    /* the mask of the lanes that go on, of the columns so far; 0: none */
     struct place places[VECTOR_STREAMS];
     int free_generals;    /* of the pool, as bits */
     bool in_depths;       /* what is being built has iterations of the innermost loop in its lanes, */

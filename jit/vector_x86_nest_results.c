@@ -123,8 +123,9 @@ void machine_build_by_row(struct nest_code *code, struct tile *tile)
     int first = code->nest->result, end = code->loop->values.count;
     struct tile row = *tile;
     row.rows = 1;
-    if (!code->sums_size)
-        code->sums = machine_frame(code->machine, code->sums_size = MOST_SUMS * VECTOR_BYTES);
+    if (!code->has_sums)
+        code->sums = machine_frame(code->machine, MOST_SUMS * VECTOR_BYTES);
+    code->has_sums = true;
     if (tile->rows * sums_of_row(code, tile) > MOST_SUMS)
         machine_refuse(code->machine);
     keep_sums(code, tile);
