@@ -154,8 +154,12 @@ int machine_pressure(struct machine *machine, const machine_section *section)
             live -= ends_here(machine, &number, 1, k);
         }
     }
-    for (int k = 0; k < machine->registers.count; k++)
-        machine->registers.items[k].at = -1;
+    for (int k = 0; k < section->count; k++) {
+        const struct x86_instruction *instruction = &section->items[k].instruction;
+        int field = target_of(instruction, operands_of(instruction));
+        if (section->items[k].kind == MACHINE_INSTRUCTION && field != NO_FIELD)
+            register_of(machine, number_at(instruction, field))->at = -1;
+    }
     return most;
 }
 

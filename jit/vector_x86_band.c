@@ -374,8 +374,9 @@ static void tidy(struct machine *machine)
 {
     if (machine->calls || machine->rare.count)
         return; /* code out of line has to do with registers, too */
-    machine_drop_copies(machine);
-    machine_hoist_constants(machine);
+    struct machine_liveness liveness;
+    machine_drop_copies(machine, &liveness);
+    machine_hoist_constants(machine, &liveness);
 }
 
 /* The code for loops that are so many vectors, which goes to the end then. */

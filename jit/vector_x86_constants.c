@@ -13,11 +13,10 @@
 
 struct hoisting {
     struct machine *machine;
-    machine_registers *at;      /* by label what is read from there on */
-    machine_registers *live;    /* by instruction what is read from it on */
-    machine_registers *written; /* and what it may leave otherwise */
-    int *places;                /* of labels */
-    int *first, *last;          /* by label: the jumps to it; first above last: there are none */
+    const struct machine_liveness *liveness;
+    machine_registers *live; /* by instruction what is read from it on */
+    int *places;             /* of labels */
+    int *first, *last;       /* by label: the jumps to it; first above last: there are none */
     unsigned free_vectors;
     machine_code hoisted;
 };
@@ -43,39 +42,38 @@ static machine_registers bit_of(int vector)
     return (machine_registers)1 << (MACHINE_GENERALS + vector);
 }
 
-static void note_vector(const struct x86_row *row, int class, int *reg, int from, int to, bool *reaches)
+/* The field, if it is that vector, becomes another one; false: the instruction cannot have that. */
+static bool rename_field(const struct x86_row *row, int class, int *reg, int from, int to)
 {
     if (class == X86_N || class == X86_K || class == X86_D || class == X86_G || *reg != from)
-        return;
-    *reaches &= to < 16 || row->prefix == X86_EVEX || row->prefix == X86_BOTH;
+        return true;
     *reg = to;
+    return to < 16 || row->prefix == X86_EVEX || row->prefix == X86_BOTH;
 }
 
 /* The instruction with another register; false: it cannot have that. */
 static bool rename_vector(struct x86_instruction *instruction, int from, int to)
 {
-    bool reaches = true;
     if (instruction->form == X86_NO_FORM || x86_is_general(instruction->form))
         return true;
     const struct x86_row *row = &x86_rows[instruction->form];
-    note_vector(row, row->reg, &instruction->reg, from, to, &reaches);
-    note_vector(row, row->vvvv, &instruction->vvvv, from, to, &reaches);
+    bool reaches = rename_field(row, row->reg, &instruction->reg, from, to);
+    reaches &= rename_field(row, row->vvvv, &instruction->vvvv, from, to);
     if (!instruction->has_memory)
-        note_vector(row, row->rm, &instruction->rm, from, to, &reaches);
+        reaches &= rename_field(row, row->rm, &instruction->rm, from, to);
     if (row->shape == X86_RVMR)
-        note_vector(row, X86_V, &instruction->fourth, from, to, &reaches);
+        reaches &= rename_field(row, X86_V, &instruction->fourth, from, to);
     if (instruction->has_memory && row->shape >= X86_GATHER)
-        note_vector(row, X86_V, &instruction->memory.index, from, to, &reaches);
+        reaches &= rename_field(row, X86_V, &instruction->memory.index, from, to);
     return reaches;
 }
 
 static void examine(struct hoisting *hoisting)
 {
     struct machine *machine = hoisting->machine;
-    machine_registers live = machine_live_at_end(machine), used = 0;
-    hoisting->at = machine_find_live(machine, live);
+    const struct machine_effect *effects = hoisting->liveness->effects;
+    machine_registers live = hoisting->liveness->end, used = 0;
     hoisting->live = arena_array(machine->arena, machine_registers, machine->body.count + 1);
-    hoisting->written = arena_array(machine->arena, machine_registers, machine->body.count + 1);
     hoisting->places = arena_array(machine->arena, int, machine->labels + 1);
     hoisting->first = arena_array(machine->arena, int, machine->labels + 1);
     hoisting->last = arena_array(machine->arena, int, machine->labels + 1);
@@ -86,13 +84,13 @@ static void examine(struct hoisting *hoisting)
     hoisting->live[machine->body.count] = live;
     for (int k = machine->body.count - 1; k >= 0; k--) {
         const struct x86_instruction *instruction = &machine->body.items[k];
-        hoisting->live[k] = live = machine_live_before(instruction, live, hoisting->at);
+        hoisting->live[k] = live = machine_live_before(&effects[k], live, hoisting->liveness->at);
         used |= live;
         if (instruction->form == X86_NO_FORM) {
             hoisting->places[instruction->label] = k;
             continue;
         }
-        used |= hoisting->written[k] = machine_written(instruction);
+        used |= effects[k].written;
         if (!machine_is_jump(instruction))
             continue;
         hoisting->first[instruction->label] = k;
@@ -114,7 +112,7 @@ static int find_reach(const struct hoisting *hoisting, int at)
     for (int k = at + 1; k < hoisting->machine->body.count; k++) {
         bool is_live = hoisting->live[k] & reg;
         end = is_live ? k : end;
-        if (hoisting->written[k] & reg)
+        if (hoisting->liveness->effects[k].written & reg)
             return is_live ? -1 : end;
     }
     return end;
@@ -132,7 +130,7 @@ static int find_end(const struct hoisting *hoisting, int at)
                       (hoisting->first[label] < at || hoisting->last[label] > end);
         bool leaves = items[k].form != X86_NO_FORM && machine_is_jump(&items[k]) &&
                       (hoisting->places[label] <= at || hoisting->places[label] > end);
-        if ((enters || leaves) && (hoisting->at[label] & reg))
+        if ((enters || leaves) && (hoisting->liveness->at[label] & reg))
             return -1;
     }
     return end;
@@ -164,14 +162,21 @@ static bool takes_number(const struct x86_instruction *instruction, const struct
            other.fourth == instruction->fourth && other.memory.index == instruction->memory.index;
 }
 
-/* The number, just hoisted, in every lane of its register, where nothing but that is made of it. */
-static void spread(struct hoisting *hoisting, struct x86_instruction *load, int from, int to)
+/* Whether the instruction has to do with the vector, or had before that was renamed. */
+static bool concerns(const struct hoisting *hoisting, int at, int vector)
+{
+    const struct machine_effect *effect = &hoisting->liveness->effects[at];
+    return (effect->read | effect->written) & bit_of(vector);
+}
+
+/* The number, just hoisted from a vector, in every lane of its own, where nothing but that is made of it. */
+static void spread(struct hoisting *hoisting, struct x86_instruction *load, int vector, int from, int to)
 {
     struct x86_instruction *items = hoisting->machine->body.items;
     if (!is_number_load(load))
         return;
     for (int k = from; k <= to; k++)
-        if (!takes_number(&items[k], load))
+        if (concerns(hoisting, k, vector) && !takes_number(&items[k], load))
             return;
     for (int k = from; k <= to; k++)
         if (spreads(&items[k], load))
@@ -190,20 +195,21 @@ static bool hoist(struct hoisting *hoisting, int at)
     int to = 31 - __builtin_clz(hoisting->free_vectors);
     for (int k = at; k <= end; k++) {
         struct x86_instruction trial = items[k];
-        if (!rename_vector(&trial, from, to))
+        if (concerns(hoisting, k, from) && !rename_vector(&trial, from, to))
             return false;
     }
     for (int k = at; k <= end; k++)
-        rename_vector(&items[k], from, to);
+        if (concerns(hoisting, k, from))
+            rename_vector(&items[k], from, to);
     hoisting->free_vectors &= ~(1u << to);
     list_push(hoisting->machine->arena, &hoisting->hoisted, items[at]);
-    spread(hoisting, &hoisting->hoisted.items[hoisting->hoisted.count - 1], at + 1, end);
+    spread(hoisting, &hoisting->hoisted.items[hoisting->hoisted.count - 1], from, at + 1, end);
     return true;
 }
 
-void machine_hoist_constants(struct machine *machine)
+void machine_hoist_constants(struct machine *machine, const struct machine_liveness *liveness)
 {
-    struct hoisting hoisting = {.machine = machine};
+    struct hoisting hoisting = {.machine = machine, .liveness = liveness};
     machine_code *body = &machine->body;
     int head = 0, kept;
     examine(&hoisting);

@@ -14,11 +14,27 @@ enum { REGISTERS = MACHINE_GENERALS + MACHINE_VECTORS, NOWHERE = -1 };
 
 /* ---- what an instruction has to do with registers ---------------------------------------------------- */
 
-static machine_registers field(int class, int reg)
+/* The first register of a class, as a bit; masks are left alone. */
+static const machine_registers first_of_class[] = {
+    [X86_N] = 0,
+    [X86_V] = (machine_registers)1 << MACHINE_GENERALS,
+    [X86_H] = (machine_registers)1 << MACHINE_GENERALS,
+    [X86_Q] = (machine_registers)1 << MACHINE_GENERALS,
+    [X86_E] = (machine_registers)1 << MACHINE_GENERALS,
+    [X86_X] = (machine_registers)1 << MACHINE_GENERALS,
+    [X86_Y] = (machine_registers)1 << MACHINE_GENERALS,
+    [X86_S] = (machine_registers)1 << MACHINE_GENERALS,
+    [X86_T] = (machine_registers)1 << MACHINE_GENERALS,
+    [X86_B] = (machine_registers)1 << MACHINE_GENERALS,
+    [X86_P] = (machine_registers)1 << MACHINE_GENERALS,
+    [X86_K] = 0,
+    [X86_D] = 1,
+    [X86_G] = 1,
+};
+
+static inline machine_registers field(int class, int reg)
 {
-    if (class == X86_N || class == X86_K)
-        return 0;
-    return (machine_registers)1 << (class == X86_D || class == X86_G ? reg : MACHINE_GENERALS + reg);
+    return first_of_class[class] << (reg & 31);
 }
 
 static machine_registers of_memory(const struct x86_instruction *instruction)
@@ -142,24 +158,40 @@ static struct operands operands_of(const struct x86_instruction *instruction)
     return x86_is_general(instruction->form) ? general_operands(instruction) : vector_operands(instruction);
 }
 
-/* All of what it may leave otherwise, and what it is sure to leave without what was there before. */
+static machine_registers written_of(const struct operands *operands)
+{
+    return (operands->is_written ? operands->first : 0) | operands->implied;
+}
+
+static machine_registers read_of(const struct operands *operands, const struct x86_instruction *instruction)
+{
+    return (operands->is_read || !operands->is_written ? operands->first : 0) | operands->others |
+           operands->implied | of_memory(instruction);
+}
+
+/* What it leaves without what was there before. */
+static machine_registers replaced_of(const struct operands *operands)
+{
+    return operands->is_written && !operands->is_read ? operands->first : 0;
+}
+
+/* All of what it may leave otherwise. */
 machine_registers machine_written(const struct x86_instruction *instruction)
 {
     struct operands operands = operands_of(instruction);
-    return (operands.is_written ? operands.first : 0) | operands.implied;
-}
-
-static machine_registers replaced(const struct x86_instruction *instruction)
-{
-    struct operands operands = operands_of(instruction);
-    return operands.is_written && !operands.is_read ? operands.first : 0;
+    return written_of(&operands);
 }
 
 machine_registers machine_read(const struct x86_instruction *instruction)
 {
     struct operands operands = operands_of(instruction);
-    return (operands.is_read || !operands.is_written ? operands.first : 0) | operands.others |
-           operands.implied | of_memory(instruction);
+    return read_of(&operands, instruction);
+}
+
+static machine_registers replaced(const struct x86_instruction *instruction)
+{
+    struct operands operands = operands_of(instruction);
+    return replaced_of(&operands);
 }
 
 static bool is_copy(const struct x86_instruction *instruction)
@@ -276,53 +308,44 @@ bool machine_is_jump(const struct x86_instruction *instruction)
            x86_general_rows[instruction->form - X86_GENERAL_FIRST].shape == X86_JUMP;
 }
 
-/* What is read before an instruction, by what is read behind it. */
-machine_registers machine_live_before(const struct x86_instruction *instruction, machine_registers live,
-                                      machine_registers *at)
+static struct machine_effect effect_of(const struct x86_instruction *instruction)
 {
     if (instruction->form == X86_NO_FORM)
-        return at[instruction->label] |= live;
+        return (struct machine_effect){0, ~(machine_registers)0, 0, instruction->label, true};
+    struct operands operands = operands_of(instruction);
     if (machine_is_jump(instruction))
-        return (instruction->form == X86_JMP ? 0 : live) | at[instruction->label];
-    return (live & ~replaced(instruction)) | machine_read(instruction);
+        return (struct machine_effect){0, instruction->form == X86_JMP ? 0 : ~(machine_registers)0,
+                                       written_of(&operands), instruction->label, false};
+    return (struct machine_effect){read_of(&operands, instruction), ~replaced_of(&operands),
+                                   written_of(&operands), -1, false};
 }
 
-/* Of an instruction what machine_live_before asks of it, found out once: rounds are several. */
-struct effect {
-    machine_registers read, kept; /* `kept`: what is read behind it may be what was there before it */
-    int label;                    /* where it is or jumps to; -1: neither */
-    bool is_place;
-};
-
-static struct effect effect_of(const struct x86_instruction *instruction)
+machine_registers machine_live_before(const struct machine_effect *effect, machine_registers live,
+                                      const machine_registers *at)
 {
-    if (instruction->form == X86_NO_FORM)
-        return (struct effect){0, ~(machine_registers)0, instruction->label, true};
-    if (machine_is_jump(instruction))
-        return (struct effect){0, instruction->form == X86_JMP ? 0 : ~(machine_registers)0,
-                               instruction->label, false};
-    return (struct effect){machine_read(instruction), ~replaced(instruction), -1, false};
+    return (live & effect->kept) | effect->read | (effect->label >= 0 ? at[effect->label] : 0);
 }
 
-/* By label what is read from there on. */
-machine_registers *machine_find_live(struct machine *machine, machine_registers end)
+/* By label what is read from there on: as often as something changes. */
+static void find_live(struct machine *machine, struct machine_liveness *liveness)
 {
     machine_registers *at = arena_array(machine->arena, machine_registers, machine->labels + 1);
-    struct effect *effects = arena_array(machine->arena, struct effect, machine->body.count + 1);
+    struct machine_effect *effects =
+        arena_array(machine->arena, struct machine_effect, machine->body.count + 1);
     for (int k = 0; k < machine->body.count; k++)
         effects[k] = effect_of(&machine->body.items[k]);
     for (bool again = true; again;) {
-        machine_registers live = end;
+        machine_registers live = liveness->end;
         again = false;
         for (int k = machine->body.count - 1; k >= 0; k--) {
-            const struct effect *effect = &effects[k];
-            live = (live & effect->kept) | effect->read | (effect->label >= 0 ? at[effect->label] : 0);
-            again |= effect->is_place && live != at[effect->label];
-            if (effect->is_place)
-                at[effect->label] = live;
+            live = machine_live_before(&effects[k], live, at);
+            again |= effects[k].is_place && live != at[effects[k].label];
+            if (effects[k].is_place)
+                at[effects[k].label] = live;
         }
     }
-    return at;
+    liveness->at = at;
+    liveness->effects = effects;
 }
 
 /* Makes the instruction just before the copy, whose result nobody else reads, give it to the copy's register.
@@ -352,35 +375,38 @@ static bool give(struct x86_instruction *maker, const struct x86_instruction *co
     return true;
 }
 
-static void drop(struct machine *machine, machine_registers end)
+static void drop(struct machine *machine, struct machine_liveness *liveness)
 {
-    machine_registers *at = machine_find_live(machine, end), live = end;
-    int kept = machine->body.count;
+    machine_registers live = liveness->end;
+    int count = machine->body.count, kept = count;
     struct x86_instruction *items = machine->body.items;
-    for (int k = machine->body.count - 1; k >= 0; k--) {
+    struct machine_effect *effects = liveness->effects;
+    for (int k = count - 1; k >= 0; k--) {
         struct x86_instruction *instruction = &items[k];
         bool copies = instruction->form != X86_NO_FORM && is_copy(instruction);
-        if (copies && (!(live & replaced(instruction)) || instruction->reg == instruction->rm ||
-                       (k && give(&items[k - 1], instruction, live))))
+        if (copies && (!(live & ~effects[k].kept) || instruction->reg == instruction->rm))
             continue;
-        live = machine_live_before(instruction, live, at);
+        if (copies && k && give(&items[k - 1], instruction, live)) {
+            effects[k - 1] = effect_of(&items[k - 1]);
+            continue;
+        }
+        live = machine_live_before(&effects[k], live, liveness->at);
         items[--kept] = *instruction;
+        effects[kept] = effects[k];
     }
     machine->body.count -= kept;
+    liveness->effects += kept;
     memmove(items, items + kept, sizeof *items * (size_t)machine->body.count);
 }
 
-machine_registers machine_live_at_end(const struct machine *machine)
-{
-    return field(X86_G, machine->slots) | field(X86_G, X86_RSP) | field(X86_G, X86_RBP);
-}
-
-void machine_drop_copies(struct machine *machine)
+void machine_drop_copies(struct machine *machine, struct machine_liveness *liveness)
 {
     bool *is_reached = arena_array(machine->arena, bool, machine->labels + 1);
     for (int k = 0; k < machine->body.count; k++)
         if (machine_is_jump(&machine->body.items[k]))
             is_reached[machine->body.items[k].label] = true;
     follow(machine, is_reached);
-    drop(machine, machine_live_at_end(machine));
+    liveness->end = field(X86_G, machine->slots) | field(X86_G, X86_RSP) | field(X86_G, X86_RBP);
+    find_live(machine, liveness);
+    drop(machine, liveness);
 }

@@ -55,7 +55,7 @@ static bool mentions(const struct machine_item *item, int number)
     return item->result == number;
 }
 
-/* A section in work. How many items mention each virtual register is counted when somebody asks: most of what
+/* A section in work. How often each virtual register is mentioned is counted when somebody asks: most of what
  * is looked for is there once, or not at all, and need not be searched for. Whoever changes instructions sees
  * to it that this stays so. */
 struct fold {
@@ -69,26 +69,31 @@ static int *count_of(const struct fold *fold, int number)
     return &fold->machine->registers.items[number - MACHINE_VIRTUAL].items;
 }
 
-/* The registers that the item mentions, each once: one more, or none yet. */
-static void count_item(const struct fold *fold, const struct machine_item *item, bool none)
+static inline void count_mention(const struct fold *fold, int number, bool none)
 {
-    const struct x86_instruction *instruction = &item->instruction;
-    int numbers[6] = {
-        instruction->reg,    instruction->vvvv,         instruction->has_memory ? 0 : instruction->rm,
-        instruction->fourth, instruction->memory.index, instruction->mask};
-    const int *all = item->kind == MACHINE_INSTRUCTION ? numbers : item->arguments;
-    int count = item->kind == MACHINE_INSTRUCTION ? 6 : item->count;
-    for (int k = 0; k < count; k++) {
-        bool again = all[k] < MACHINE_VIRTUAL;
-        for (int before = 0; before < k && !again; before++)
-            again = all[before] == all[k];
-        if (!again)
-            *count_of(fold, all[k]) = none ? 0 : *count_of(fold, all[k]) + 1;
-    }
-    if (item->kind != MACHINE_INSTRUCTION && item->result >= MACHINE_VIRTUAL)
-        *count_of(fold, item->result) = none ? 0 : *count_of(fold, item->result) + 1;
+    if (number >= MACHINE_VIRTUAL)
+        *count_of(fold, number) = none ? 0 : *count_of(fold, number) + 1;
 }
 
+/* One more for each register that the item mentions, as often as it does; or none yet. */
+static inline void count_item(const struct fold *fold, const struct machine_item *item, bool none)
+{
+    const struct x86_instruction *instruction = &item->instruction;
+    if (item->kind == MACHINE_INSTRUCTION) {
+        count_mention(fold, instruction->reg, none);
+        count_mention(fold, instruction->vvvv, none);
+        count_mention(fold, instruction->has_memory ? 0 : instruction->rm, none);
+        count_mention(fold, instruction->fourth, none);
+        count_mention(fold, instruction->memory.index, none);
+        count_mention(fold, instruction->mask, none);
+        return;
+    }
+    for (int k = 0; k < item->count; k++)
+        count_mention(fold, item->arguments[k], none);
+    count_mention(fold, item->result, none);
+}
+
+/* 2: what makes it, and one use. */
 static int mentions_of(struct fold *fold, int number)
 {
     for (int turn = 0; turn < 2 && !fold->is_counted; turn++)

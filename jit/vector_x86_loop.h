@@ -214,29 +214,41 @@ void machine_assemble(struct machine *machine, struct vector_listing *listing);
  * is there but entry and exit. */
 void machine_hold_slots(struct machine *machine);
 
-/* ---- vector_x86_constants.c ---- */
-
-/* Constants that a band loads in each iteration, before all of them, as far as registers are free. */
-void machine_hoist_constants(struct machine *machine);
-
 /* ---- vector_x86_copies.c ---- */
 
 /* General registers from bit 0 on, vectors behind them. */
 typedef uint64_t machine_registers;
 enum { MACHINE_GENERALS = 16 };
 
-/* Takes out copies of registers that instructions can do without. */
-void machine_drop_copies(struct machine *machine);
 bool machine_is_jump(const struct x86_instruction *instruction);
 /* All registers of which it may leave something else. */
 machine_registers machine_written(const struct x86_instruction *instruction);
 machine_registers machine_read(const struct x86_instruction *instruction);
-/* By label what is read from there on, if that is read behind the body's end; which is so of a band. */
-machine_registers *machine_find_live(struct machine *machine, machine_registers end);
-machine_registers machine_live_at_end(const struct machine *machine);
+/* What liveness asks of an instruction, found out once: rounds are several. */
+struct machine_effect {
+    machine_registers read, kept; /* `kept`: what is read behind it may be what was there before it */
+    machine_registers written;
+    int label; /* where it is or jumps to; -1: neither */
+    bool is_place;
+};
+
+/* Which registers' values are still read, in the body of a band. */
+struct machine_liveness {
+    machine_registers end;          /* behind all of it */
+    machine_registers *at;          /* by label, from there on */
+    struct machine_effect *effects; /* of each instruction */
+};
+
 /* What is read from the instruction on, by what is read behind it, and behind labels. */
-machine_registers machine_live_before(const struct x86_instruction *instruction, machine_registers live,
-                                      machine_registers *at);
+machine_registers machine_live_before(const struct machine_effect *effect, machine_registers live,
+                                      const machine_registers *at);
+/* Takes out copies of registers that instructions can do without; the liveness of what is left. */
+void machine_drop_copies(struct machine *machine, struct machine_liveness *liveness);
+
+/* ---- vector_x86_constants.c ---- */
+
+/* Constants that a band loads in each iteration, before all of them, as far as registers are free. */
+void machine_hoist_constants(struct machine *machine, const struct machine_liveness *liveness);
 
 /* ---- vector_x86_nest_fold.c ---- */
 
