@@ -591,6 +591,8 @@ struct vector_loop *flow_build(struct arena *arena, const struct ir_stmt *stmt,
     if (builder->refused)
         return NULL;
     shift_slots(flow);
+    if (!options->strict)
+        flow_fuse(flow->code, arena);
     flow_lay_out(flow->code, arena);
     flow_allocate(flow->code, arena);
     struct vector_loop *loop = arena_new(arena, struct vector_loop);

@@ -10,9 +10,9 @@
  * is no vector code, and libtcc keeps each of its variables on the stack. Here such a loop, with all that is
  * in it, is a function of its own, whose variables are in registers: flow.c turns its statements into items
  * with as many registers as it likes, flow_expression.c expressions, flow_address.c addresses;
- * flow_layout.c has them go on rather than jump, flow_allocate.c gives them the processor's registers, and
- * flow_x86.c makes instructions of them. The C around it (emit_c_flow.c) fills an array of slots, calls, and
- * takes variables back.
+ * flow_fuse.c adds products without rounding them, flow_layout.c has them go on rather than jump,
+ * flow_allocate.c gives them the processor's registers, and flow_x86.c makes instructions of them. The C
+ * around it (emit_c_flow.c) fills an array of slots, calls, and takes variables back.
  *
  * Of what it is made a copy that is better for one lane is made first, where results are not strict, or loops
  * of a few iterations are written out (flow_written.c); short loops over neighbours are vectors in its midst

@@ -134,6 +134,11 @@ bool flow_is_inline(const struct ir_expr *expr)
     }
 }
 
+static bool is_division(const struct ir_expr *expr)
+{
+    return (expr->operation == OP_FLOORDIV || expr->operation == OP_MOD) && dtype_is_integer(expr->dtype);
+}
+
 int flow_depth_of(struct flow_builder *builder, const struct ir_expr *expr, bool *pure)
 {
     int depth = 0;
@@ -146,7 +151,7 @@ int flow_depth_of(struct flow_builder *builder, const struct ir_expr *expr, bool
         *pure = false;
     if (expr->kind != IR_OPERATION)
         return depth;
-    *pure = *pure && !expr->checked && flow_is_inline(expr);
+    *pure = *pure && !expr->checked && (flow_is_inline(expr) || is_division(expr));
     builder->nesting++;
     for (int k = 0; k < expr->count && *pure; k++) {
         int inner = flow_depth_of(builder, expr->operands[k], pure);
@@ -156,6 +161,28 @@ int flow_depth_of(struct flow_builder *builder, const struct ir_expr *expr, bool
     return depth;
 }
 
+static int early(struct flow_builder *builder, const struct ir_expr *expr)
+{
+    bool is_early = builder->is_early;
+    builder->is_early = true;
+    int value = flow_expression(builder, expr);
+    builder->is_early = is_early;
+    return value;
+}
+
+/* Divisions take their time, and are not found again by their instructions. */
+static int divided_once(struct flow_builder *builder, const struct ir_expr *expr)
+{
+    for (int k = 0; k < builder->divisions.count; k++) {
+        const struct flow_division *division = &builder->divisions.items[k];
+        if (division->section == builder->section && ir_expr_equal(division->expr, expr))
+            return division->value;
+    }
+    struct flow_division division = {expr, builder->section, early(builder, expr)};
+    list_push(builder->arena, &builder->divisions, division);
+    return division.value;
+}
+
 /* Where it may be computed before the loops that it does not hang on. */
 static int hoisted(struct flow_builder *builder, const struct ir_expr *expr, int depth)
 {
@@ -163,7 +190,7 @@ static int hoisted(struct flow_builder *builder, const struct ir_expr *expr, int
     int outer = builder->depth;
     builder->section = builder->loops[depth].before;
     builder->depth = depth;
-    int value = flow_expression(builder, expr);
+    int value = is_division(expr) ? divided_once(builder, expr) : early(builder, expr);
     builder->section = section;
     builder->depth = outer;
     return value;
@@ -526,6 +553,7 @@ static int unordered(struct flow_builder *builder, bool wide, int a)
 static int fused(struct flow_builder *builder, bool wide, const int *operands)
 {
     struct flow_item item = flow_item(FLOW_FUSED);
+    item.form = flow_fused_form(false, wide);
     item.wide = wide;
     memcpy(item.operands, operands, 3 * sizeof *operands);
     return flow_add(builder, item);

@@ -130,6 +130,9 @@ static bool is_nonnegative(const struct flow_builder *builder, const struct ir_e
         return expr->integer >= 0;
     if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_DIM)
         return true;
+    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_ATTRIBUTE &&
+        expr->symbol->known.sign != IR_ANY_SIGN)
+        return true;
     for (int k = 0; expr->kind == IR_SYMBOL && k < builder->depth; k++) {
         const struct ir_stmt *loop = builder->loops[k].stmt;
         if (loop->kind == IR_FOR && loop->symbol == expr->symbol)
@@ -186,22 +189,37 @@ static int rounded_down(struct flow_builder *builder, bool modulo, bool positive
     return flow_alu(builder, X86_SUB, result, is_so(builder, more, FLOW_NOT_EQUAL, false), 0);
 }
 
-/* The processor stops at the least number divided by -1, which is to wrap. */
-static int guarded(struct flow_builder *builder, bool modulo, int a, int b)
+/* A quotient or what is left, of any number but 0; `is_natural`: of numbers that are not negative. */
+static int by_number(struct flow_builder *builder, const struct ir_expr *expr, bool is_natural, int a, int b)
+{
+    bool modulo = expr->operation == OP_MOD;
+    int rest;
+    if (!is_natural)
+        return rounded_down(builder, modulo, false, a, b);
+    int result = quotient(builder, expr->dtype != AKG_UINT64, a, b, &rest);
+    return modulo ? rest : result;
+}
+
+/* The processor stops at the least number divided by -1, which is to wrap, and at 0, by which loops divide
+ * that have no iterations, or a branch that is not taken: what is computed before these goes on with any
+ * number then. */
+static int guarded(struct flow_builder *builder, const struct ir_expr *expr, bool is_natural, int a, int b)
 {
     struct flow_item item = flow_item(FLOW_COMPARE_JUMP);
+    bool is_signed = dtype_is_signed(expr->dtype);
     int result = flow_new_value(builder, false), other = flow_new_label(builder),
         end = flow_new_label(builder), from = flow_here(builder);
-    item.operands[0] = b;
+    item.operands[0] = builder->is_early && is_signed ? flow_alu(builder, X86_ADD, b, FLOW_NONE, 1) : b;
     item.by_immediate = true;
-    item.immediate = -1;
-    item.condition = FLOW_EQUAL;
+    item.immediate = !builder->is_early ? -1 : is_signed; /* -1 or 0 and one more are 1 and less */
+    item.condition = builder->is_early ? FLOW_NOT_ABOVE : FLOW_EQUAL;
     item.label = other;
     flow_add(builder, item);
-    flow_move(builder, result, rounded_down(builder, modulo, false, a, b));
+    flow_move(builder, result, by_number(builder, expr, is_natural, a, b));
     flow_jump(builder, end);
     flow_place(builder, other, from);
-    flow_move(builder, result, modulo ? flow_constant(builder, 0) : unary(builder, X86_NEG, a));
+    flow_move(builder, result,
+              expr->operation == OP_MOD ? flow_constant(builder, 0) : unary(builder, X86_NEG, a));
     flow_place(builder, end, from);
     return result;
 }
@@ -273,12 +291,13 @@ static int divided(struct flow_builder *builder, const struct ir_expr *expr, int
     if (by > 1 && dtype == AKG_UINT64)
         return natural_by_constant(builder, modulo, a, (uint64_t)by);
     b = flow_extended(builder, dtype, b);
-    if (!is_signed || (nonnegative && is_nonnegative(builder, divisor))) {
-        int rest, result = quotient(builder, dtype != AKG_UINT64, a, b, &rest);
-        return modulo ? rest : result;
-    }
-    if (dtype == AKG_INT64 && (by == 0 || by == -1))
-        return guarded(builder, modulo, a, b);
+    bool is_natural = !is_signed || (nonnegative && is_nonnegative(builder, divisor)),
+         is_guarded =
+             (dtype == AKG_INT64 && !is_natural && (by == 0 || by == -1)) || (builder->is_early && !by);
+    if (is_guarded)
+        return flow_wrapped(builder, dtype, guarded(builder, expr, is_natural, a, b));
+    if (is_natural)
+        return by_number(builder, expr, true, a, b);
     return flow_wrapped(builder, dtype, rounded_down(builder, modulo, by > 0, a, b));
 }
 

@@ -321,6 +321,7 @@ static int packed(struct packer *packer, struct ir_expr *expr);
 static int packed_fused(struct packer *packer, struct ir_expr *a, struct ir_expr *b, struct ir_expr *c)
 {
     struct flow_item item = flow_item(FLOW_FUSED);
+    item.form = flow_fused_form(true, packer->wide);
     item.operands[0] = packed(packer, a);
     item.operands[1] = packed(packer, b);
     item.operands[2] = packed(packer, c);
@@ -413,6 +414,7 @@ static void pack_sum(struct packer *packer, const struct ir_stmt *stmt, int sum)
     item.bits = packer->bits;
     item.wide = packer->wide;
     if (is_fma || is_product) {
+        item.form = flow_fused_form(true, packer->wide);
         item.operands[0] = packed(packer, product->operands[0]);
         item.operands[1] =
             !is_fma && is_square(term) ? item.operands[0] : packed(packer, product->operands[1]);

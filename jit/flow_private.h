@@ -56,7 +56,7 @@ enum flow_kind {
     FLOW_FLOAT_JUMP,    /* to `label` where operand 0 `condition` operand 1, as vucomis orders them */
     FLOW_FLOAT_CHOOSE,  /* result, an integer = operand 2 where that is so, else operand 3; `condition` is an
                            order */
-    FLOW_FUSED,         /* result = operand 0 * operand 1 + operand 2, rounded once */
+    FLOW_FUSED,         /* result = operand 0 * operand 1 + operand 2, or as the form says, rounded once */
     FLOW_BLEND,         /* result = operand 1 where operand 2 is all ones, else operand 0 */
     FLOW_TO_FLOAT,      /* result = operand 0, an integer of 64 bits */
     FLOW_TO_GENERAL,    /* result = operand 0, a float, by `form` */
@@ -132,6 +132,13 @@ struct flow_code {
     int slots; /* the value that holds their address */
 };
 
+/* What a division before a loop came to. */
+struct flow_division {
+    const struct ir_expr *expr;
+    const flow_section *section;
+    int value;
+};
+
 /* What a symbol of the loop is, and how many loops are around where it is declared. */
 struct flow_symbol {
     const struct ir_symbol *symbol;
@@ -149,7 +156,9 @@ struct flow_builder {
     int depth; /* loops around what is being built */
     const struct flow_around *around;
     LIST(struct flow_symbol) symbols;
+    LIST(struct flow_division) divisions;
     bool is_guarded; /* indices have been tested */
+    bool is_early;   /* before loops, for what is in them */
     int line;
     int nesting; /* of statements and expressions in each other */
     bool refused;
@@ -271,6 +280,13 @@ struct x86_memory flow_element(struct flow_builder *builder, const struct ir_acc
 int flow_load(struct flow_builder *builder, const struct ir_access *access);
 void flow_store(struct flow_builder *builder, const struct ir_access *access, struct x86_memory memory,
                 int value);
+
+/* ---- flow_fuse.c ---- */
+
+/* Sums take products in, where results are not strict. */
+void flow_fuse(struct flow_code *code, struct arena *arena);
+/* What adds a product: the form of FLOW_FUSED for one float or packed ones. */
+enum x86_form flow_fused_form(bool is_packed, bool wide);
 
 /* ---- flow_layout.c ---- */
 

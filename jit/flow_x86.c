@@ -370,15 +370,12 @@ static void write_float_one(struct writer *writer, const struct flow_item *item)
 
 static void write_fused(struct writer *writer, const struct flow_item *item)
 {
-    static const enum x86_form forms[2][2] = {{X86_VFMADD231SS, X86_VFMADD231SD},
-                                              {X86_VFMADD231PS, X86_VFMADD231PD}};
     int added = value_of(writer, item->operands[2])->at, result = value_of(writer, item->result)->at;
     int to = added >= 0 && added == result ? added : THIRD;
     if (to == THIRD)
         emit_rr(writer, X86_VMOVAPS, to, use(writer, item->operands[2], to));
-    struct x86_instruction instruction = {.form = forms[item->bits > 0][item->wide],
-                                          .reg = to,
-                                          .vvvv = use(writer, item->operands[0], SCRATCH)};
+    struct x86_instruction instruction = {
+        .form = item->form, .reg = to, .vvvv = use(writer, item->operands[0], SCRATCH)};
     set_rm(writer, &instruction, item->operands[1]);
     emit(writer, instruction);
     finish(writer, item->result, to);
