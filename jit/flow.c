@@ -82,7 +82,7 @@ int flow_add(struct flow_builder *builder, struct flow_item item)
     return item.result;
 }
 
-static bool is_same(const struct flow_item *a, const struct flow_item *b)
+bool flow_is_same(const struct flow_item *a, const struct flow_item *b)
 {
     bool same = a->kind == b->kind && a->form == b->form && a->immediate == b->immediate &&
                 a->condition == b->condition && a->narrow == b->narrow &&
@@ -126,7 +126,7 @@ int flow_add_known(struct flow_builder *builder, struct flow_item item)
             passed = known->from;
         if (changes(known, &item) || stores(known, &item))
             break;
-        if (k < passed && is_same(known, &item) &&
+        if (k < passed && flow_is_same(known, &item) &&
             (known->result < 0 || !builder->code->values.items[known->result].is_variable))
             return known->result;
     }
@@ -241,7 +241,7 @@ bool flow_enter(struct flow_builder *builder, const struct ir_stmt *stmt, int le
     struct flow_item item = flow_item(FLOW_SECTION);
     item.section = arena_new(builder->arena, flow_section);
     flow_add(builder, item);
-    builder->loops[builder->depth++] = (struct flow_loop){stmt, item.section, leave, again};
+    builder->loops[builder->depth++] = (struct flow_loop){stmt, item.section, leave, again, FLOW_NONE};
     return true;
 }
 
@@ -343,6 +343,7 @@ static void build_for(struct flow_builder *builder, const struct ir_stmt *stmt)
         return;
     note_around(builder, variable);
     flow_declare(builder, stmt->symbol, variable, builder->depth);
+    builder->loops[builder->depth - 1].top = top;
     flow_place(builder, top, -1);
     build_block(builder, stmt->body);
     flow_place(builder, again, -1);
@@ -360,6 +361,7 @@ static void build_while(struct flow_builder *builder, const struct ir_stmt *stmt
     flow_branch(builder, stmt->value, false, leave);
     if (!flow_enter(builder, stmt, leave, again))
         return;
+    builder->loops[builder->depth - 1].top = top;
     flow_place(builder, top, -1);
     build_block(builder, stmt->body);
     flow_place(builder, again, -1);

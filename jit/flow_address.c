@@ -114,38 +114,127 @@ struct flow_item flow_outside(struct flow_builder *builder, enum flow_kind kind,
     return item;
 }
 
-static void test_index(struct flow_builder *builder, const struct ir_access *access, int axis, int index)
+/* Whether nobody can tell that the item was there when the kernel stops behind it. */
+static bool is_quiet(const struct flow_item *item)
 {
-    struct flow_item item = flow_outside(builder, FLOW_STOP_IF, access, axis, index);
-    item.site = access->site;
-    item.axis = axis;
-    item.around = builder->around;
-    builder->flow->stops = true;
-    flow_add_known(builder, item);
+    switch (item->kind) {
+    case FLOW_PLACE:
+    case FLOW_JUMP:
+    case FLOW_SECTION:
+    case FLOW_STORE:
+    case FLOW_COMPARE_JUMP:
+    case FLOW_FLOAT_JUMP:
+    case FLOW_STOP_IF:
+        return false;
+    case FLOW_CALL:
+        return !item->buffer;
+    default:
+        return true;
+    }
 }
 
+/* How many loops may be around a test that stands here, of what hangs on `depth` of them: it may as well be
+ * before each loop that comes to it first of all and in every case. What loops have come to is told, so the
+ * variables of those that have not begun by then are to be known. */
+static int level_of_test(const struct flow_builder *builder, int depth)
+{
+    const struct flow_item *items = builder->section->items;
+    int level = builder->depth, at = builder->section->count - 1;
+    while (builder->section == builder->main && level > depth) {
+        const struct flow_loop *loop = &builder->loops[level - 1];
+        while (at >= 0 && is_quiet(&items[at]))
+            at--;
+        if (at < 1 || items[at].kind != FLOW_PLACE || items[at].label != loop->top)
+            break;
+        level--;
+        bool is_known = loop->stmt->kind != IR_FOR || loop->stmt->low->kind == IR_INTEGER;
+        if (!is_known || items[at - 1].kind != FLOW_SECTION || items[at - 1].section != loop->before)
+            break;
+        at -= 2;
+    }
+    return level;
+}
+
+/* The loops around an item before loop number `level`: of those inside that one, what they begin with. */
+static const struct flow_around *around_at(struct flow_builder *builder, const struct flow_around *around,
+                                           int depth, int level)
+{
+    const struct ir_stmt *stmt = builder->loops[depth - 1].stmt;
+    if (depth - 1 <= level)
+        return around;
+    if (stmt->kind != IR_FOR)
+        return around_at(builder, around, depth - 1, level);
+    struct flow_around *begun = arena_new(builder->arena, struct flow_around);
+    *begun = (struct flow_around){flow_constant(builder, stmt->low->integer), around->depth,
+                                  around_at(builder, around->outer, depth - 1, level)};
+    return begun;
+}
+
+static bool is_tested_before(const struct flow_builder *builder, const struct flow_item *item, int depth)
+{
+    for (int level = depth; level < builder->depth; level++)
+        for (int k = 0; k < builder->loops[level].before->count; k++)
+            if (flow_is_same(&builder->loops[level].before->items[k], item))
+                return true;
+    return false;
+}
+
+/* The index hangs on `depth` of the loops around it. */
+static void test_index(struct flow_builder *builder, const struct ir_access *access, int axis, int index,
+                       int depth)
+{
+    struct flow_item item = flow_outside(builder, FLOW_STOP_IF, access, axis, index);
+    if (is_tested_before(builder, &item, depth))
+        return;
+    flow_section *section = builder->section;
+    int inside = builder->depth, level = level_of_test(builder, depth);
+    if (level < inside) {
+        builder->section = builder->loops[level].before;
+        builder->depth = level;
+    }
+    item.site = access->site;
+    item.axis = axis;
+    item.around = level < inside ? around_at(builder, builder->around, inside, level) : builder->around;
+    builder->flow->stops = true;
+    flow_add_known(builder, item);
+    builder->section = section;
+    builder->depth = inside;
+}
+
+/* The index along an axis, and of how many of the loops around it hangs. */
+struct index {
+    int value, depth; /* value: where it is to be tested, or may stop the kernel itself; else FLOW_NONE */
+};
+
+static void find_index(struct flow_builder *builder, const struct ir_access *access, int axis,
+                       struct index *index)
+{
+    bool is_pure = true;
+    int depth = flow_depth_of(builder, access->indices[axis], &is_pure);
+    *index = (struct index){FLOW_NONE, is_pure ? depth : builder->depth};
+    if (!is_pure || flow_is_tested(builder, access, axis))
+        index->value = flow_expression(builder, access->indices[axis]);
+}
+
+/* Sums are taken apart, but for those that are there and new in each iteration. */
 static void add_axes(struct flow_builder *builder, const struct ir_access *access, struct terms *terms)
 {
     const struct ir_buffer *buffer = access->buffer;
-    int tested[AKG_MAX_RANK];
-    for (int axis = 0; axis < buffer->rank; axis++) {
-        bool pure = true; /* what is not may stop the kernel itself, and so has its turn */
-        flow_depth_of(builder, access->indices[axis], &pure);
-        tested[axis] = !pure || flow_is_tested(builder, access, axis)
-                           ? flow_expression(builder, access->indices[axis])
-                           : FLOW_NONE;
-    }
+    struct index indices[AKG_MAX_RANK];
+    for (int axis = 0; axis < buffer->rank; axis++)
+        find_index(builder, access, axis, &indices[axis]);
     for (int axis = 0; axis < buffer->rank; axis++)
         if (flow_is_tested(builder, access, axis))
-            test_index(builder, access, axis, tested[axis]);
+            test_index(builder, access, axis, indices[axis].value, indices[axis].depth);
     for (int axis = 0; axis < buffer->rank; axis++) {
         int64_t factor;
         int stride = stride_of(builder, buffer, axis, &factor);
         const struct ir_expr *index = access->indices[axis];
-        if (tested[axis] < 0 || index->kind == IR_SYMBOL || index->kind == IR_INTEGER)
-            add_index(builder, terms, index, stride, factor);
+        bool is_new = indices[axis].depth == builder->depth && index->kind == IR_OPERATION;
+        if (indices[axis].value >= 0 && (is_new || index->kind == IR_LOAD))
+            add_term(builder, terms, (struct term){indices[axis].value, stride, factor, builder->depth});
         else
-            add_term(builder, terms, (struct term){tested[axis], stride, factor, builder->depth});
+            add_index(builder, terms, index, stride, factor);
     }
 }
 
@@ -156,14 +245,27 @@ static bool is_scale(int64_t factor)
     return factor == 1 || factor == 2 || factor == 4 || factor == 8;
 }
 
+/* How far apart the elements of an axis are, in bytes: of all loops. */
+static int bytes_apart(struct flow_builder *builder, struct term term)
+{
+    flow_section *section = builder->section;
+    int depth = builder->depth;
+    builder->section = builder->entry;
+    builder->depth = 0;
+    int bytes =
+        term.factor == 1 ? term.stride : flow_alu(builder, X86_IMUL, term.stride, FLOW_NONE, term.factor);
+    builder->section = section;
+    builder->depth = depth;
+    return bytes;
+}
+
 /* Bytes as a value, in the section where it is made. */
 static int bytes_of(struct flow_builder *builder, struct term term)
 {
     if (term.stride < 0)
         return flow_alu(builder, X86_IMUL, term.value, FLOW_NONE, term.factor);
-    int stride =
-        term.factor == 1 ? term.stride : flow_alu(builder, X86_IMUL, term.stride, FLOW_NONE, term.factor);
-    return term.value < 0 ? stride : flow_alu(builder, X86_IMUL, stride, term.value, 0);
+    int bytes = bytes_apart(builder, term);
+    return term.value < 0 ? bytes : flow_alu(builder, X86_IMUL, bytes, term.value, 0);
 }
 
 /* The base with what stays the same in the loops from number `depth` on. */

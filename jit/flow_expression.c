@@ -517,6 +517,23 @@ static int selection(struct flow_builder *builder, const struct ir_expr *expr)
 /* ---- floats
  * ------------------------------------------------------------------------------------------------ */
 
+/* The bound's bits, where it is a number and known, and, of the least, not -0; else false. */
+static bool is_known_bound(const struct ir_expr *expr, bool least, bool *is_zero)
+{
+    if (expr->kind != IR_REAL || isnan(expr->real))
+        return false;
+    *is_zero = scalar_constant(expr).i == 0;
+    return expr->real != 0 || (*is_zero || !least);
+}
+
+/* The second operand is given where the two do not compare or are both zero. */
+static int limited(struct flow_builder *builder, bool least, bool wide, int bound, int x, bool is_zero)
+{
+    int result =
+        float_pair(builder, least ? X86_VMINSS : X86_VMAXSS, least ? X86_VMINSD : X86_VMAXSD, wide, bound, x);
+    return is_zero && !least ? float_pair(builder, X86_VADDSS, X86_VADDSD, wide, result, bound) : result;
+}
+
 /* NaN where a side is one, and -0 less than 0: both orders are asked, for of zeros, and where there is a NaN,
  * the second is given. */
 static int extreme(struct flow_builder *builder, bool least, bool wide, int a, int b)
@@ -614,8 +631,14 @@ static int float_value(struct flow_builder *builder, const struct ir_expr *expr)
         return float_pair(builder, X86_VDIVSS, X86_VDIVSD, wide, flow_number(builder, wide, one),
                           float_pair(builder, X86_VSQRTSS, X86_VSQRTSD, wide, a, a));
     case OP_MIN:
-    case OP_MAX:
-        return extreme(builder, operation == OP_MIN, wide, a, b);
+    case OP_MAX: {
+        bool least = operation == OP_MIN, is_zero;
+        if (is_known_bound(expr->operands[1], least, &is_zero))
+            return limited(builder, least, wide, b, a, is_zero);
+        if (is_known_bound(expr->operands[0], least, &is_zero))
+            return limited(builder, least, wide, a, b, is_zero);
+        return extreme(builder, least, wide, a, b);
+    }
     case OP_FLOOR:
     case OP_CEIL:
     case OP_TRUNC:

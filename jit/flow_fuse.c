@@ -10,21 +10,48 @@
 
 enum { NEAR = 100 /* items between the product and the sum, at most */, SEVERAL = -2 };
 
+enum { ADDED, LESS, TAKEN, WAYS }; /* x * y + z, x * y - z, z - x * y */
+
 static const struct {
     enum x86_form product, sum, difference;
-    enum x86_form added, less, taken; /* x * y + z, x * y - z, z - x * y */
+    enum x86_form onto_sum[WAYS], onto_factor[WAYS];
 } kinds[] = {
-    {X86_VMULSS, X86_VADDSS, X86_VSUBSS, X86_VFMADD231SS, X86_VFMSUB231SS, X86_VFNMADD231SS},
-    {X86_VMULSD, X86_VADDSD, X86_VSUBSD, X86_VFMADD231SD, X86_VFMSUB231SD, X86_VFNMADD231SD},
-    {X86_VMULPS, X86_VADDPS, X86_VSUBPS, X86_VFMADD231PS, X86_VFMSUB231PS, X86_VFNMADD231PS},
-    {X86_VMULPD, X86_VADDPD, X86_VSUBPD, X86_VFMADD231PD, X86_VFMSUB231PD, X86_VFNMADD231PD},
+    {X86_VMULSS,
+     X86_VADDSS,
+     X86_VSUBSS,
+     {X86_VFMADD231SS, X86_VFMSUB231SS, X86_VFNMADD231SS},
+     {X86_VFMADD213SS, X86_VFMSUB213SS, X86_VFNMADD213SS}},
+    {X86_VMULSD,
+     X86_VADDSD,
+     X86_VSUBSD,
+     {X86_VFMADD231SD, X86_VFMSUB231SD, X86_VFNMADD231SD},
+     {X86_VFMADD213SD, X86_VFMSUB213SD, X86_VFNMADD213SD}},
+    {X86_VMULPS,
+     X86_VADDPS,
+     X86_VSUBPS,
+     {X86_VFMADD231PS, X86_VFMSUB231PS, X86_VFNMADD231PS},
+     {X86_VFMADD213PS, X86_VFMSUB213PS, X86_VFNMADD213PS}},
+    {X86_VMULPD,
+     X86_VADDPD,
+     X86_VSUBPD,
+     {X86_VFMADD231PD, X86_VFMSUB231PD, X86_VFNMADD231PD},
+     {X86_VFMADD213PD, X86_VFMSUB213PD, X86_VFNMADD213PD}},
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 enum x86_form flow_fused_form(bool is_packed, bool wide)
 {
-    return kinds[2 * is_packed + wide].added;
+    return kinds[2 * is_packed + wide].onto_sum[ADDED];
+}
+
+enum x86_form flow_onto_factor(enum x86_form onto_sum)
+{
+    for (int k = 0; k < KINDS; k++)
+        for (int way = 0; way < WAYS; way++)
+            if (kinds[k].onto_sum[way] == onto_sum)
+                return kinds[k].onto_factor[way];
+    return X86_NO_FORM;
 }
 
 /* Of a value: the item that makes it, FLOW_NONE or SEVERAL; how many use it; how many operations it waits for
@@ -106,9 +133,7 @@ static void fuse(struct flow_code *code, const struct note *notes, int at, int s
     int made = notes[sum->operands[side]].made, other = sum->operands[!side];
     const struct flow_item *product = &code->items.items[made];
     sum->kind = FLOW_FUSED;
-    sum->form = sum->form == kinds[kind].sum ? kinds[kind].added
-                : side == 0                  ? kinds[kind].less
-                                             : kinds[kind].taken;
+    sum->form = kinds[kind].onto_sum[sum->form == kinds[kind].sum ? ADDED : side == 0 ? LESS : TAKEN];
     sum->operands[0] = product->operands[0];
     sum->operands[1] = product->operands[1];
     sum->operands[2] = other;

@@ -116,6 +116,7 @@ struct flow_loop {
     const struct ir_stmt *stmt;
     flow_section *before; /* what does not change in it is computed here */
     int leave, again;     /* labels of break and continue */
+    int top;              /* of the first thing in it; FLOW_NONE: not yet, or it is none that goes round */
 };
 
 struct flow_range {
@@ -174,6 +175,7 @@ int flow_add(struct flow_builder *builder, struct flow_item item);
 /* The same of what gives the same again, loads what is there still, or tests what was tested: it is not done
  * twice. */
 int flow_add_known(struct flow_builder *builder, struct flow_item item);
+bool flow_is_same(const struct flow_item *a, const struct flow_item *b);
 /* Where one comes from before, or from a branch since item `from` of the section (flow_here). */
 void flow_place(struct flow_builder *builder, int label, int from);
 static inline int flow_here(const struct flow_builder *builder)
@@ -287,6 +289,8 @@ void flow_store(struct flow_builder *builder, const struct ir_access *access, st
 void flow_fuse(struct flow_code *code, struct arena *arena);
 /* What adds a product: the form of FLOW_FUSED for one float or packed ones. */
 enum x86_form flow_fused_form(bool is_packed, bool wide);
+/* The same that overwrites a factor in the place of what is added. */
+enum x86_form flow_onto_factor(enum x86_form onto_sum);
 
 /* ---- flow_layout.c ---- */
 

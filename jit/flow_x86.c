@@ -368,15 +368,26 @@ static void write_float_one(struct writer *writer, const struct flow_item *item)
     finish(writer, item->result, to);
 }
 
+/* Onto what is added, where that may go, or onto a factor; else onto a copy. */
 static void write_fused(struct writer *writer, const struct flow_item *item)
 {
-    int added = value_of(writer, item->operands[2])->at, result = value_of(writer, item->result)->at;
-    int to = added >= 0 && added == result ? added : THIRD;
-    if (to == THIRD)
-        emit_rr(writer, X86_VMOVAPS, to, use(writer, item->operands[2], to));
-    struct x86_instruction instruction = {
-        .form = item->form, .reg = to, .vvvv = use(writer, item->operands[0], SCRATCH)};
-    set_rm(writer, &instruction, item->operands[1]);
+    const int *of = item->operands;
+    int at = value_of(writer, item->result)->at, factor = -1;
+    for (int side = 0; side < 2 && at >= 0 && at != value_of(writer, of[2])->at; side++)
+        if (at == value_of(writer, of[side])->at)
+            factor = side;
+    int to = at >= 0 ? at : THIRD;
+    struct x86_instruction instruction = {.form = item->form, .reg = to};
+    if (factor >= 0) {
+        instruction.form = flow_onto_factor(item->form);
+        instruction.vvvv = use(writer, of[!factor], SCRATCH);
+        set_rm(writer, &instruction, of[2]);
+    } else {
+        if (at < 0 || at != value_of(writer, of[2])->at)
+            emit_rr(writer, X86_VMOVAPS, to, use(writer, of[2], to));
+        instruction.vvvv = use(writer, of[0], SCRATCH);
+        set_rm(writer, &instruction, of[1]);
+    }
     emit(writer, instruction);
     finish(writer, item->result, to);
 }
