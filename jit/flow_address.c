@@ -192,6 +192,8 @@ static void test_index(struct flow_builder *builder, const struct ir_access *acc
         builder->section = builder->loops[level].before;
         builder->depth = level;
     }
+    if (access->indices[axis]->kind == IR_INTEGER) /* it is not there yet */
+        item.operands[0] = flow_expression(builder, access->indices[axis]);
     item.site = access->site;
     item.axis = axis;
     item.around = level < inside ? around_at(builder, builder->around, inside, level) : builder->around;

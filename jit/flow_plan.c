@@ -250,7 +250,7 @@ static int few_of(const struct vector_loop *loop, const struct ir_stmt *stmt)
 {
     bool is_told = pass_is_of_call(stmt->low) && pass_is_of_call(stmt->high);
     if (loop && loop->nest)
-        return vector_is_rows(loop->nest) && !is_told ? FEW_OF_WINDOW : FEW_OF_NEST;
+        return is_told ? FEW_OF_NEST : FEW_OF_WINDOW;
     if (loop && (loop->leaves || loop->counters.count))
         return FEW_LEAVING;
     if (is_told)

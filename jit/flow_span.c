@@ -167,6 +167,18 @@ static const struct ir_stmt *loop_of(const struct reach *reach, const struct ir_
     return NULL;
 }
 
+static struct ir_expr *farthest(struct reach *reach, struct ir_expr *expr, bool highest);
+
+/* Of the less of two, or the greater: one of them limits it on one side. */
+static struct ir_expr *farthest_of_two(struct reach *reach, const struct ir_expr *expr, bool highest)
+{
+    struct ir_expr *a = farthest(reach, expr->operands[0], highest),
+                   *b = farthest(reach, expr->operands[1], highest);
+    if (a && b)
+        return ir_operation(reach->kernel, expr->operation, a, b, NULL);
+    return highest == (expr->operation == OP_MIN) ? (a ? a : b) : NULL;
+}
+
 /* The highest value, or the lowest, that sums of what is of the call and of the variables of loops have, as
  * what is of the call; NULL: it is no such sum. */
 static struct ir_expr *farthest(struct reach *reach, struct ir_expr *expr, bool highest)
@@ -174,6 +186,7 @@ static struct ir_expr *farthest(struct reach *reach, struct ir_expr *expr, bool 
     struct ir_kernel *kernel = reach->kernel;
     if (--reach->left < 0)
         return NULL;
+    expr = (struct ir_expr *)value_of(expr);
     if (pass_is_of_call(expr))
         return expr;
     const struct ir_stmt *loop = expr->kind == IR_SYMBOL ? loop_of(reach, expr->symbol) : NULL;
@@ -183,7 +196,9 @@ static struct ir_expr *farthest(struct reach *reach, struct ir_expr *expr, bool 
         struct ir_expr *one = ir_integer(kernel, AKG_INT64, 1);
         return !bound || !at_end ? bound : ir_operation(kernel, highest ? OP_SUB : OP_ADD, bound, one, NULL);
     }
-    if (expr->kind != IR_OPERATION || (expr->operation != OP_ADD && expr->operation != OP_SUB))
+    if (is_of(expr, OP_MIN) || is_of(expr, OP_MAX))
+        return farthest_of_two(reach, expr, highest);
+    if (!is_of(expr, OP_ADD) && !is_of(expr, OP_SUB))
         return NULL;
     struct ir_expr *a = farthest(reach, expr->operands[0], highest);
     struct ir_expr *b = farthest(reach, expr->operands[1], highest == (expr->operation == OP_ADD));

@@ -72,6 +72,10 @@ int vouch_phase_of(struct voucher *voucher, const struct ir_expr *expr, int cont
 int vouch_phase_of_access(struct voucher *voucher, const struct ir_access *access, int context);
 /* Whether it grows by as much with each value of the symbol, and cannot come back from outside. */
 bool vouch_is_linear(struct ir_expr *expr, const struct ir_symbol *symbol);
+/* Whether the truth comes out of tensors, so that it is none that keeps indices inside, most likely; and
+ * whether the tests under one may as well be made in any case. */
+bool vouch_is_of_data(struct ir_expr *truth);
+bool vouch_is_of_anyone(struct ir_stmt *tests);
 
 static inline int vouch_later(int a, int b)
 {

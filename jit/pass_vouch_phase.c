@@ -3,7 +3,7 @@
  *
  * Consumes expressions of the nest. Refuses the nest where one hangs on what the nest changes, or may stop by
  * something else than an index. Finds, too, which indices need but two tests in a loop: they are linear in
- * its variable, and do not wrap.
+ * its variable, and do not wrap; and which conditions of the nest tests need not be under.
  */
 #include "pass_vouch.h"
 
@@ -131,4 +131,29 @@ int vouch_phase_of(struct voucher *voucher, const struct ir_expr *expr, int cont
         return phase;
     voucher->refused |= changes(voucher, expr->access.buffer, NULL);
     return vouch_phase_of_access(voucher, &expr->access, context);
+}
+
+/* ---- conditions ------------------------------------------------------------------------------------ */
+
+static bool is_no_load(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return expr->kind != IR_LOAD;
+}
+
+bool vouch_is_of_data(struct ir_expr *truth)
+{
+    bool joins = truth->kind == IR_OPERATION && operation_table[truth->operation].rule == RULE_LOGICAL,
+         all = joins;
+    for (int k = 0; joins && k < truth->count; k++)
+        all = all && vouch_is_of_data(truth->operands[k]);
+    return joins ? all : !ir_expr_walk(truth, is_no_load, NULL);
+}
+
+bool vouch_is_of_anyone(struct ir_stmt *tests)
+{
+    for (const struct ir_stmt *stmt = tests; stmt; stmt = stmt->next)
+        if (stmt->kind != IR_ASSIGN || !ir_expr_walk(stmt->value, is_no_load, NULL))
+            return false;
+    return true;
 }

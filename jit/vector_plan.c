@@ -579,8 +579,11 @@ static void plan_flows(struct planning *planning, const struct ir_stmt *first, i
         bool loops = stmt->kind == IR_FOR || stmt->kind == IR_WHILE, has_short = in_short;
         if (is_copied(planning, stmt))
             continue;
-        if (loops && vector_plan_find(plan, stmt) >= 0) {
-            add_loop(planning, flow_plan_ragged(plan, planning->kernel, stmt, planning->options));
+        int number = loops ? vector_plan_find(plan, stmt) : -1;
+        if (number >= 0) {
+            if (!add_loop(planning, flow_plan_ragged(plan, planning->kernel, stmt, planning->options)) &&
+                plan->loops.items[number]->band && !in_short)
+                add_loop(planning, flow_plan_short(plan, planning->kernel, stmt, planning->options));
             continue;
         }
         bool touched = loops && is_touched(planning, stmt->body);
