@@ -198,6 +198,10 @@ static struct ir_expr *farthest(struct reach *reach, struct ir_expr *expr, bool 
     }
     if (is_of(expr, OP_MIN) || is_of(expr, OP_MAX))
         return farthest_of_two(reach, expr, highest);
+    if (is_of(expr, OP_NEG)) {
+        struct ir_expr *other = farthest(reach, expr->operands[0], !highest);
+        return other ? ir_operation(kernel, OP_NEG, other, NULL, NULL) : NULL;
+    }
     if (!is_of(expr, OP_ADD) && !is_of(expr, OP_SUB))
         return NULL;
     struct ir_expr *a = farthest(reach, expr->operands[0], highest);
