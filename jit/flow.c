@@ -87,7 +87,7 @@ bool flow_is_same(const struct flow_item *a, const struct flow_item *b)
     bool same = a->kind == b->kind && a->form == b->form && a->immediate == b->immediate &&
                 a->condition == b->condition && a->narrow == b->narrow &&
                 a->by_immediate == b->by_immediate && a->of_bits == b->of_bits && a->wide == b->wide &&
-                a->bits == b->bits && a->memory.base == b->memory.base &&
+                a->is_signed == b->is_signed && a->bits == b->bits && a->memory.base == b->memory.base &&
                 a->memory.index == b->memory.index && a->memory.scale == b->memory.scale &&
                 a->memory.displacement == b->memory.displacement;
     for (int k = 0; k < FLOW_OPERANDS; k++)
@@ -113,7 +113,7 @@ static bool stores(const struct flow_item *item, const struct flow_item *other)
 
 /* Looked for back to where others may come from, or an operand became what it is. What is on one of several
  * ways here is passed over. What stopped the kernel if it was so need not be tested again. */
-int flow_add_known(struct flow_builder *builder, struct flow_item item)
+const struct flow_item *flow_known(const struct flow_builder *builder, const struct flow_item *item)
 {
     enum { FARTHEST = 64 };
     const flow_section *section = builder->section;
@@ -124,13 +124,19 @@ int flow_add_known(struct flow_builder *builder, struct flow_item item)
             break;
         if (known->kind == FLOW_PLACE && known->from < passed)
             passed = known->from;
-        if (changes(known, &item) || stores(known, &item))
+        if (changes(known, item) || stores(known, item))
             break;
-        if (k < passed && flow_is_same(known, &item) &&
+        if (k < passed && flow_is_same(known, item) &&
             (known->result < 0 || !builder->code->values.items[known->result].is_variable))
-            return known->result;
+            return known;
     }
-    return flow_add(builder, item);
+    return NULL;
+}
+
+int flow_add_known(struct flow_builder *builder, struct flow_item item)
+{
+    const struct flow_item *known = flow_known(builder, &item);
+    return known ? known->result : flow_add(builder, item);
 }
 
 void flow_place(struct flow_builder *builder, int label, int from)

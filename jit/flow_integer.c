@@ -168,8 +168,10 @@ static int quotient(struct flow_builder *builder, bool is_signed, int a, int b, 
     item.is_signed = is_signed;
     item.operands[0] = a;
     item.operands[1] = b;
-    item.rest = *rest = flow_new_value(builder, false);
-    return flow_add(builder, item);
+    const struct flow_item *known = flow_known(builder, &item);
+    *rest = known ? known->rest : flow_new_value(builder, false);
+    item.rest = *rest;
+    return known ? known->result : flow_add(builder, item);
 }
 
 /* Rounded down: what is left has the sign of the divisor. */
@@ -305,22 +307,25 @@ static int divided(struct flow_builder *builder, const struct ir_expr *expr, int
 static int by_library(struct flow_builder *builder, const struct ir_expr *expr, int a, int b)
 {
     bool is_signed = dtype_is_signed(expr->dtype);
-    int operands[] = {flow_extended(builder, expr->dtype, a), b};
-    const char *function = "akg_popcount";
-    int count = 1;
-    if (expr->operation == OP_POPCOUNT && is_signed && !flow_is_64(expr->dtype)) {
+    int operands[] = {flow_extended(builder, expr->dtype, a), flow_extended(builder, expr->dtype, b)};
+    const char *function = expr->operation == OP_POW ? is_signed ? "akg_pow_int64" : "akg_pow_uint64"
+                           : is_signed               ? "akg_ceildiv_int64"
+                                                     : "akg_ceildiv_uint64";
+    return flow_wrapped(builder, expr->dtype, flow_call(builder, function, false, operands, 2));
+}
+
+/* Processors with AVX2 count bits. */
+static int popcount(struct flow_builder *builder, const struct ir_expr *expr, int a)
+{
+    struct flow_item item = flow_item(FLOW_EXTEND);
+    item.form = X86_POPCNT;
+    item.operands[0] = flow_extended(builder, expr->dtype, a);
+    if (dtype_is_signed(expr->dtype) && !flow_is_64(expr->dtype)) {
         int unused = 64 - dtype_table[expr->dtype].size * 8;
-        operands[0] =
-            flow_shifted(builder, X86_SHR_BY, flow_shifted(builder, X86_SHL_BY, operands[0], unused), unused);
+        int shifted = flow_shifted(builder, X86_SHL_BY, item.operands[0], unused);
+        item.operands[0] = flow_shifted(builder, X86_SHR_BY, shifted, unused);
     }
-    if (expr->operation != OP_POPCOUNT) {
-        operands[1] = flow_extended(builder, expr->dtype, b);
-        count = 2;
-        function = expr->operation == OP_POW ? is_signed ? "akg_pow_int64" : "akg_pow_uint64"
-                   : is_signed               ? "akg_ceildiv_int64"
-                                             : "akg_ceildiv_uint64";
-    }
-    return flow_wrapped(builder, expr->dtype, flow_call(builder, function, false, operands, count));
+    return flow_add_known(builder, item);
 }
 
 /* ---- all ----------------------------------------------------------------------------------------------- */
@@ -397,7 +402,7 @@ int flow_integer(struct flow_builder *builder, const struct ir_expr *expr)
     case OP_SIGN:
         return magnitude(builder, expr, a);
     case OP_POPCOUNT:
-        return by_library(builder, expr, a, FLOW_NONE);
+        return popcount(builder, expr, a);
     default:
         break;
     }

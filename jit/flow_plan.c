@@ -34,8 +34,8 @@ enum {
     FEW_APART = 24,
     FEW_LEAVING = 64,
     FEW_OF_TRIANGLE = 20,
-    FEW_OF_CALLED = 36, /* rows of a triangle that are called one by one, and hand nothing on; and what is
-                           packed in the midst of the other code (flow_packed.c), but would be called else, */
+    FEW_OF_CALLED = 36, /* rows of a triangle that look for nothing; and what is packed in the midst of the
+                           other code (flow_packed.c), but would be called else, */
     FEW_OF_PART = 20    /* or would be one of several parts of a band */
 };
 
@@ -96,14 +96,25 @@ static bool is_loaded(struct ir_expr *bound)
     return ir_expr_walk(bound, note_hanging, &hanging) && hanging.on_loads;
 }
 
+static bool is_no_for(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    return stmt->kind != IR_FOR;
+}
+
+/* Loops that vectors may be made of. */
+static bool holds_loops(const struct ir_stmt *stmt)
+{
+    return !ir_block_walk(stmt->body, is_no_for, NULL) || !ir_block_walk(stmt->otherwise, is_no_for, NULL);
+}
+
 /* The loop inside, where it is the only one, and its bounds come out of tensors, other ones in each iteration
  * of the one around; NULL: there is none. */
 static const struct ir_stmt *find_ragged(const struct ir_stmt *stmt)
 {
     const struct ir_stmt *inner = NULL;
     for (const struct ir_stmt *next = stmt->body; next; next = next->next) {
-        if (next->kind == IR_WHILE || (next->kind == IR_FOR && inner) ||
-            (next->kind == IR_IF && (has_loops(next->body) || has_loops(next->otherwise))))
+        if ((next->kind == IR_FOR && inner) || (next->kind != IR_FOR && holds_loops(next)))
             return NULL;
         if (next->kind == IR_FOR)
             inner = next;
@@ -243,9 +254,27 @@ static bool ask_few(struct tests *tests, const struct ir_stmt *loop, int few)
     return is_told;
 }
 
-/* Loops that end where those around them are, and sum up, or hold such, are half as long on average, and have
- * little to gain. (Ice Lake: Cholesky of 64 times 3 x 3 5.6 us, and by branches 1.0; of 9 x 9 26 and 9, of
- * 24 x 24 1.2 times as fast; LU of 16 times 8 x 8 2.2 times, of 12 x 12 0.6.) */
+/* Whether it looks for something, as the greatest. */
+static bool looks(const struct ir_stmt *stmt)
+{
+    bool found = false;
+    for (int k = 0; k < stmt->reductions.count; k++)
+        found |= ir_reduction_table[stmt->reductions.items[k].kind].operation != OP_ADD;
+    return found;
+}
+
+/* Whether one of the loops in it does. */
+static bool holds_looking(const struct vector_band *band)
+{
+    bool found = false;
+    for (int k = 0; k < band->parts.count; k++)
+        found |= !band->parts.items[k].loop->is_once && looks(band->parts.items[k].loop->stmt);
+    return found;
+}
+
+/* Loops that end where those around them are are half as long on average, and have little to gain. (Ice Lake:
+ * Cholesky of 64 times 3 x 3 5.6 us, and by branches 1.0; of 9 x 9 26 and 9, of 20 times 32 x 32 141 and 77;
+ * the inverse of a triangle of 32 13.3 and 4.5; LU with pivots of 24 2.7 and 3.8.) */
 static int few_of(const struct vector_loop *loop, const struct ir_stmt *stmt)
 {
     bool is_told = pass_is_of_call(stmt->low) && pass_is_of_call(stmt->high);
@@ -255,7 +284,8 @@ static int few_of(const struct vector_loop *loop, const struct ir_stmt *stmt)
         return FEW_LEAVING;
     if (is_told)
         return FEW_OF_LOOP;
-    return stmt->reductions.count || (loop && loop->band) ? FEW_OF_TRIANGLE : FEW_OF_CALLED;
+    const struct vector_band *band = loop ? loop->band : NULL;
+    return (band ? holds_looking(band) : looks(stmt)) ? FEW_OF_TRIANGLE : FEW_OF_CALLED;
 }
 
 /* Of a loop over neighbours (Ice Lake: the nearest of 2,000 in 16 dimensions 3.1 ms, and by branches 1.3;

@@ -175,6 +175,8 @@ int flow_add(struct flow_builder *builder, struct flow_item item);
 /* The same of what gives the same again, loads what is there still, or tests what was tested: it is not done
  * twice. */
 int flow_add_known(struct flow_builder *builder, struct flow_item item);
+/* The one that gives the same; NULL: there is none. */
+const struct flow_item *flow_known(const struct flow_builder *builder, const struct flow_item *item);
 bool flow_is_same(const struct flow_item *a, const struct flow_item *b);
 /* Where one comes from before, or from a branch since item `from` of the section (flow_here). */
 void flow_place(struct flow_builder *builder, int label, int from);
