@@ -133,9 +133,17 @@ static bool is_quiet(const struct flow_item *item)
     }
 }
 
+static bool holds_test(const flow_section *section)
+{
+    for (int k = 0; k < section->count; k++)
+        if (section->items[k].kind == FLOW_STOP_IF)
+            return true;
+    return false;
+}
+
 /* How many loops may be around a test that stands here, of what hangs on `depth` of them: it may as well be
- * before each loop that comes to it first of all and in every case. What loops have come to is told, so the
- * variables of those that have not begun by then are to be known. */
+ * before each loop that comes to it first of all and in every case, behind other tests there. What loops have
+ * come to is told, so the variables of those that have not begun by then are to be known. */
 static int level_of_test(const struct flow_builder *builder, int depth)
 {
     const struct flow_item *items = builder->section->items;
@@ -148,7 +156,8 @@ static int level_of_test(const struct flow_builder *builder, int depth)
             break;
         level--;
         bool is_known = loop->stmt->kind != IR_FOR || loop->stmt->low->kind == IR_INTEGER;
-        if (!is_known || items[at - 1].kind != FLOW_SECTION || items[at - 1].section != loop->before)
+        if (!is_known || holds_test(loop->before) || items[at - 1].kind != FLOW_SECTION ||
+            items[at - 1].section != loop->before)
             break;
         at -= 2;
     }

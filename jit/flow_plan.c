@@ -30,6 +30,7 @@ enum {
     FEW_OF_ROW = 6,
     FEW_OF_LOOP = 9,
     FEW_OF_NEST = 4,
+    FEW_OF_BAND = 7,
     FEW_OF_WINDOW = 12,
     FEW_APART = 24,
     FEW_LEAVING = 64,
@@ -230,6 +231,7 @@ struct tests {
     struct vector_plan *plan;
     struct flow *flow;
     const struct ir_stmt *stmt; /* in question */
+    bool is_band;               /* as a whole */
     int deepest;                /* loops in it */
     const struct vector_options *options;
     struct ir_kernel *kernel; /* with an arena for what is made here */
@@ -301,10 +303,17 @@ static int few_of_packed(const struct tests *tests, const struct vector_loop *lo
     return loop || is_alone ? few_of(loop, stmt) : FEW_OF_PART;
 }
 
-/* Whether lanes are stored one by one, or loaded so, and vectors have little to gain. */
+static bool is_no_if(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    return stmt->kind != IR_IF;
+}
+
+/* Whether lanes are stored one by one, or loaded so, and vectors have little to gain: branches that data
+ * takes cost more. */
 static bool scatters(const struct vector_loop *loop)
 {
-    for (int k = 0; k < loop->values.count; k++)
+    for (int k = 0; k < loop->values.count && ir_block_walk(loop->stmt->body, is_no_if, NULL); k++)
         if (loop->values.items[k].kind == VECTOR_SCATTER)
             return true;
     return false;
@@ -342,12 +351,23 @@ static int few_of_innermost(const struct tests *tests, const struct vector_loop 
     return is_one && goes_apart(loop) ? FEW_APART : FEW_OF_LOOP;
 }
 
+/* All loops of a band go on without a call: they are to be shorter still. */
+static bool add_test_of_band(struct tests *tests, const struct ir_stmt *stmt)
+{
+    if (stmt->kind != IR_FOR)
+        return true;
+    list_push(&tests->plan->arena, &tests->loops, stmt);
+    return ir_block_expressions(stmt->body, is_no_call, NULL) && ask_few(tests, stmt, FEW_OF_BAND);
+}
+
 /* A test for each loop of the plan, and for the columns of a nest of few rows; false: it cannot be told
  * before how long one is, or vectors of functions are called in it. */
 static bool add_test(struct ir_stmt *stmt, void *context)
 {
     struct tests *tests = context;
     int number = stmt->kind == IR_FOR ? vector_plan_find(tests->plan, stmt) : -1;
+    if (tests->is_band)
+        return add_test_of_band(tests, stmt);
     if (stmt->kind == IR_FOR && (has_lanes_along(tests->plan, number) ||
                                  has_lanes_along(tests->plan, vector_plan_find_beside(tests->plan, stmt))))
         return false;
@@ -378,6 +398,7 @@ struct vector_loop *flow_plan_short(struct vector_plan *plan, const struct ir_ke
     struct tests tests = {.plan = plan,
                           .flow = &flow,
                           .stmt = stmt,
+                          .is_band = vector_plan_find(plan, stmt) >= 0,
                           .deepest = ir_block_depth(stmt->body, DEEPEST),
                           .options = options,
                           .kernel = &copy};

@@ -218,7 +218,9 @@ bool flow_span(struct ir_kernel *kernel, const struct ir_stmt *const *loops, int
     struct ir_expr *found = is_told          ? NULL
                             : loop->step > 0 ? difference(kernel, loop->high, loop->low, 0)
                                              : difference(kernel, loop->low, loop->high, 0);
-    test->begins = found ? ir_integer(kernel, AKG_INT64, 0) : farthest(&reach, loop->low, loop->step < 0);
-    test->ends = found ? found : farthest(&reach, loop->high, loop->step > 0);
+    bool is_up = loop->step > 0;
+    test->begins =
+        found ? ir_integer(kernel, AKG_INT64, 0) : farthest(&reach, is_up ? loop->low : loop->high, false);
+    test->ends = found ? found : farthest(&reach, is_up ? loop->high : loop->low, true);
     return test->begins && test->ends;
 }
