@@ -322,7 +322,7 @@ static akg_status run_refuse_output(struct call_run *run, const struct ir_result
 static akg_status run_take_output(struct call_run *run, const struct ir_result *result, akg_tensor *given)
 {
     const struct ir_buffer *buffer = result->buffer;
-    int64_t shape[AKG_MAX_RANK];
+    int64_t shape[AKG_MAX_RANK], count;
     char text[TENSOR_UNLIKE_TEXT];
     const char *unlike;
 
@@ -336,6 +336,10 @@ static akg_status run_take_output(struct call_run *run, const struct ir_result *
                    : run_refuse_output(run, result, "is not the one given before");
     if (!call_run_shape(run, buffer, shape))
         return AKG_ERROR_CALL;
+    if (!tensor_size_is_valid(buffer->dtype, buffer->rank, shape, &count)) {
+        call_refuse_size(call_list(run->messages), buffer, shape);
+        return AKG_ERROR_CALL;
+    }
     unlike = tensor_unlike(given, buffer->dtype, buffer->rank, shape, run->device, text);
     if (unlike)
         return run_refuse_output(run, result, unlike);

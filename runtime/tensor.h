@@ -51,9 +51,10 @@ struct akg_tensor {
  * backwards. Axes that repeat come first. */
 bool tensor_order(const akg_tensor *tensor, unsigned char *order);
 
-enum { TENSOR_FORM_TEXT = 320 }; /* the longest dtype and 16 extents of 13 digits fit */
+/* The longest dtype fits, and of each axis any int64 with what parts it from the next. */
+enum { TENSOR_FORM_TEXT = 16 + AKG_MAX_RANK * 22 };
 
-/* "float32[2, 3]", for messages, into TENSOR_FORM_TEXT bytes. */
+/* "float32[2, 3]", for messages, into TENSOR_FORM_TEXT bytes. The shape may be one that no tensor has. */
 void tensor_print_form(char *text, akg_dtype dtype, int rank, const int64_t *dims);
 
 /* Why a tensor that the caller gives cannot take a result of that form on that device ("has another dtype:

@@ -126,10 +126,12 @@ void tensor_print_form(char *text, akg_dtype dtype, int rank, const int64_t *dim
 {
     int length = snprintf(text, TENSOR_FORM_TEXT, "%s[", dtype_table[dtype].name);
 
-    for (int axis = 0; axis < rank; axis++)
+    /* it all fits, but the room that is left must not become less than none, and so a large size */
+    for (int axis = 0; axis < rank && length < TENSOR_FORM_TEXT; axis++)
         length += snprintf(text + length, (size_t)(TENSOR_FORM_TEXT - length), axis ? ", %lld" : "%lld",
                            (long long)dims[axis]);
-    snprintf(text + length, (size_t)(TENSOR_FORM_TEXT - length), "]");
+    if (length < TENSOR_FORM_TEXT)
+        snprintf(text + length, (size_t)(TENSOR_FORM_TEXT - length), "]");
 }
 
 const char *tensor_unlike(const akg_tensor *given, akg_dtype dtype, int rank, const int64_t *dims,

@@ -761,6 +761,32 @@ static void test_too_large(void)
     akg_module_release(huge);
 }
 
+/* What is said of a tensor that was given for it holds neither more than memory nor more than its text. */
+static void test_too_large_for_given(void)
+{
+    static const char text[] =
+        "def wide(x: float32[M, N]):\n"
+        "    n = x.shape[1] * x.shape[1]\n"
+        "    y = output_tensor((n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n), x.dtype)\n"
+        "    return y\n";
+    static const int64_t none[2] = {0, 3000000000},
+                         ones[AKG_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    akg_module *wide = api_compile(text);
+    akg_tensor *x = api_range(AKG_FLOAT32, 2, none, 0, 0), *given = api_range(AKG_FLOAT32, 16, ones, 0, 0);
+    akg_argument argument = api_tensor(NULL, x);
+    akg_tensor *output = given;
+    akg_diagnostics *diagnostics = NULL;
+
+    CHECK_INT(akg_kernel_call(akg_module_kernel_at(wide, 0), &argument, 1, NULL, &output, &diagnostics),
+              AKG_ERROR_CALL);
+    CHECK_STRING(api_error(diagnostics), "call-size");
+    CHECK(output == given);
+    akg_diagnostics_free(diagnostics);
+    akg_tensor_release(given);
+    akg_tensor_release(x);
+    akg_module_release(wide);
+}
+
 int main(void)
 {
     module = api_compile(program);
@@ -783,6 +809,7 @@ int main(void)
     test_preconditions();
     test_traps();
     test_too_large();
+    test_too_large_for_given();
     akg_module_release(module);
     return check_done();
 }

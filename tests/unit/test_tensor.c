@@ -459,6 +459,26 @@ static void test_format_shapes(void)
     akg_tensor_release(tensor);
 }
 
+/* Every form fits its buffer: those of messages may be ones that no tensor can have. */
+static void test_longest_form(void)
+{
+    struct {
+        char text[TENSOR_FORM_TEXT], behind[64];
+    } room;
+    int64_t dims[AKG_MAX_RANK];
+
+    for (int axis = 0; axis < AKG_MAX_RANK; axis++)
+        dims[axis] = INT64_MIN;
+    memset(&room, '!', sizeof room);
+    tensor_print_form(room.text, AKG_BFLOAT16, AKG_MAX_RANK, dims);
+    CHECK(memchr(room.text, '\0', sizeof room.text) != NULL);
+    for (size_t i = 0; i < sizeof room.behind; i++)
+        CHECK(room.behind[i] == '!');
+    CHECK_INT(strlen(room.text), strlen("bfloat16[]") + AKG_MAX_RANK * 20 + (AKG_MAX_RANK - 1) * 2);
+    CHECK(strncmp(room.text, "bfloat16[-9223372036854775808, -9", 33) == 0);
+    CHECK_STRING(room.text + strlen(room.text) - 9, "54775808]");
+}
+
 /* ---- DLPack --------------------------------------------------------------------------- */
 
 static void test_dlpack_round_trip(void)
@@ -637,6 +657,7 @@ int main(void)
     test_format_elements();
     test_format_halves();
     test_format_shapes();
+    test_longest_form();
     test_dlpack_round_trip();
     test_dlpack_import();
     test_dlpack_refuses();
