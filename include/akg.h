@@ -958,8 +958,8 @@ AKG_API akg_status akg_operation_input(akg_operation *operation, const char *nam
 AKG_API akg_status akg_operation_output(akg_operation *operation, const char *name, size_t count);
 /* The attribute that `value` names. */
 AKG_API akg_status akg_operation_attribute(akg_operation *operation, const akg_argument *value);
-/* Operator information for this use, in place of what is registered for its target. Borrowed until the
- * release. */
+/* Operator information for this use, in place of what is registered for its target; NULL: none. Borrowed
+ * until the release. AKG_ERROR_USAGE where it has no target, or NULL for a list that is not empty. */
 AKG_API akg_status akg_operation_info(akg_operation *operation, const akg_operator_info *info);
 /* Where it is to run: "cpu", "cuda:0". It runs where its tensors lie: run refuses it where that is another
  * place. */

@@ -1,7 +1,8 @@
 /*
  * operation.c: a call of an operator put together piece by piece, by names.
  *
- * Keeps copies of what it is given in an arena; a piece that is given again takes the place of the first.
+ * Keeps copies of what it is given in an arena, references to tensors, and a pointer to operator information,
+ * which stays the caller's; a piece that is given again takes the place of the first.
  */
 #include "operator_native.h"
 
@@ -10,15 +11,16 @@
 
 #include "call.h"
 #include "failure.h"
+#include "operator_info.h"
 
 struct akg_operation {
     akg_registry *registry;
     akg_operator *callee;
     struct arena arena;
-    LIST(akg_argument) arguments; /* all by name */
-    const akg_operator_info *info;
-    char *device;   /* as given, or NULL */
-    bool is_broken; /* memory ran out for a piece */
+    LIST(akg_argument) arguments;  /* all by name */
+    const akg_operator_info *info; /* the caller's, or NULL */
+    char *device;                  /* as given, or NULL */
+    bool is_broken;                /* memory ran out for a piece */
     akg_tensor **outputs;
     size_t output_count;
 };
@@ -173,7 +175,7 @@ akg_status akg_operation_attribute(akg_operation *operation, const akg_argument 
 
 akg_status akg_operation_info(akg_operation *operation, const akg_operator_info *info)
 {
-    if (!operation)
+    if (!operation || (info && !operator_info_is_there(info)))
         return AKG_ERROR_USAGE;
     operation->info = info;
     return AKG_OK;

@@ -1,6 +1,9 @@
 /*
- * operator_info.c: operator information: checking that it speaks of its operator, and holding calls against
- * it.
+ * operator_info.c: operator information: checking that it is all there and speaks of its operator, and
+ * holding calls against it.
+ *
+ * What is registered is checked once and copied. What is given with a call stays the caller's: that it is all
+ * there was found when it was given, whether it speaks of the operator is asked at each call.
  */
 #include "operator_info.h"
 
@@ -8,6 +11,7 @@
 #include <string.h>
 
 #include "../base/text.h"
+#include "call.h"
 #include "data_format.h"
 #include "tensor.h"
 
@@ -90,10 +94,12 @@ static bool info_combinations_are_valid(const akg_operator *callee, const akg_op
     return true;
 }
 
-static bool info_is_there(const akg_operator_info *info)
+bool operator_info_is_there(const akg_operator_info *info)
 {
     return info->target && (info->inputs || !info->input_count) && (info->outputs || !info->output_count) &&
-           (info->attributes || !info->attribute_count) && (info->combinations || !info->combination_count);
+           (info->attributes || !info->attribute_count) && (info->combinations || !info->combination_count) &&
+           info->input_count <= CALL_MAX_ITEMS && info->output_count <= CALL_MAX_ITEMS &&
+           info->attribute_count <= CALL_MAX_ITEMS && info->combination_count <= CALL_MAX_ITEMS;
 }
 
 /* Whether the information is right for the operator; messages, or an *out_of_memory. */
@@ -162,7 +168,7 @@ akg_status akg_registry_add_info(akg_registry *registry, const char *name, const
 {
     if (diagnostics)
         *diagnostics = NULL;
-    if (!registry || !name || !info || !info_is_there(info))
+    if (!registry || !name || !info || !operator_info_is_there(info))
         return AKG_ERROR_USAGE;
     return registration_add_to(registry, name, REGISTER_INFO, info_fill, info, diagnostics);
 }

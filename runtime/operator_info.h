@@ -12,6 +12,10 @@ struct operator_info {
     akg_operator_info about;
 };
 
+/* Whether there are a target and every list, none with more than CALL_MAX_ITEMS entries: the items of all
+ * combinations can be counted. */
+bool operator_info_is_there(const akg_operator_info *info);
+
 /* For commits. */
 bool info_targets_differ(const akg_operator *callee, const struct operator_info *first,
                          const struct operator_info *second, akg_diagnostics *list);

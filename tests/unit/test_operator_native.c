@@ -449,6 +449,17 @@ static void test_operation(void)
             "(in float64 default, out float64 default) does not fit: 'in' is float32, not float64");
     info.inputs = outputs;
     REFUSED(akg_operation_run(operation, NULL, &diagnostics), AKG_ERROR_USAGE, "info-mismatch", "inputs");
+    /* information that is not all there is not taken */
+    CHECK_INT(akg_operation_info(operation, &(akg_operator_info){0}), AKG_ERROR_USAGE);
+    info.inputs = NULL;
+    CHECK_INT(akg_operation_info(operation, &info), AKG_ERROR_USAGE);
+    CHECK_INT(akg_registry_add_info(registry, "myrelu", &info, NULL), AKG_ERROR_USAGE);
+    info.inputs = inputs;
+    info.combination_count = SIZE_MAX / 2 + 1; /* times the two items of each that is none */
+    CHECK_INT(akg_operation_info(operation, &info), AKG_ERROR_USAGE);
+    CHECK_INT(akg_registry_add_info(registry, "myrelu", &info, NULL), AKG_ERROR_USAGE);
+    ACCEPTED(akg_operation_info(operation, NULL));
+    ACCEPTED(akg_operation_run(operation, NULL, &diagnostics));
     akg_operation_release(operation);
 
     ACCEPTED(akg_operation_create(registry, "count", &operation, &diagnostics));
