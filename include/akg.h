@@ -914,7 +914,7 @@ AKG_API void akg_gradient_node_input(akg_gradient_node *node, const char *name,
                                      const akg_gradient_value *value);
 /* How many tensors an output is to hold. Those that are fixed need not be named. */
 AKG_API void akg_gradient_node_output(akg_gradient_node *node, const char *name, size_t count);
-/* The attribute that `value` names. */
+/* The attribute that `value` names, which is copied; no tensor. */
 AKG_API void akg_gradient_node_attribute(akg_gradient_node *node, const akg_argument *value);
 /* An output of the call of that name, which is built now if it was not yet. */
 AKG_API const akg_gradient_value *akg_gradient_get(akg_gradient *gradient, const char *name,

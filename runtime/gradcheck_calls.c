@@ -139,8 +139,7 @@ size_t gradcheck_count_outputs(const struct gradcheck *check)
         const char *name = akg_operator_output_name(check->callee, i);
         for (size_t k = 0; check->callee->native && k < check->argument_count; k++) {
             const akg_argument *argument = &check->arguments[k];
-            if (argument->kind == AKG_ARGUMENT_INT && argument->name && strcmp(argument->name, name) == 0 &&
-                argument->as.integer >= 0 && argument->as.integer <= CALL_MAX_ITEMS)
+            if (argument->name && strcmp(argument->name, name) == 0 && native_is_count(argument))
                 count = (size_t)argument->as.integer;
         }
         total += count;

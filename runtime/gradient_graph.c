@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "call.h"
 #include "failure.h"
 #include "operator_native.h"
 
@@ -276,8 +277,13 @@ void akg_gradient_node_attribute(akg_gradient_node *node, const akg_argument *va
     struct arena *arena;
     jmp_buf escape;
 
-    if (!node || !value || !value->name)
+    if (!node || !value)
         return;
+    if (!value->name || value->kind == AKG_ARGUMENT_TENSOR || value->kind == AKG_ARGUMENT_TENSORS ||
+        !call_arguments_are_there(value, 1)) {
+        gradient_wrong(node->gradient, "attribute '%s' of a call gets no value, or a tensor", value->name);
+        return;
+    }
     argument = gradient_allocate(node->gradient, sizeof *argument);
     arena = &node->gradient->call->arena;
     if (!argument)
@@ -299,16 +305,19 @@ void akg_gradient_node_output(akg_gradient_node *node, const char *name, size_t 
 {
     akg_argument value = {.name = name, .kind = AKG_ARGUMENT_INT, .as.integer = (int64_t)count};
 
-    akg_gradient_node_attribute(node, &value);
+    if (node && (!name || count > CALL_MAX_ITEMS))
+        gradient_wrong(node->gradient, "output '%s' of a call has no name, or too many tensors", name);
+    else
+        akg_gradient_node_attribute(node, &value);
 }
 
-/* How many tensors an output of the node's operator holds. */
+/* How many tensors an output of the node's operator holds: what was said of it, where a call takes that. */
 static size_t node_output_count(const akg_gradient_node *node, size_t output)
 {
     const char *name = akg_operator_output_name(node->callee, output);
 
     for (const struct node_argument *at = node->arguments; node->callee->native && at; at = at->next)
-        if (strcmp(at->argument.name, name) == 0)
+        if (strcmp(at->argument.name, name) == 0 && native_is_count(&at->argument))
             return (size_t)at->argument.as.integer;
     return native_output_least(node->callee, output);
 }

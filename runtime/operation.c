@@ -218,7 +218,8 @@ static size_t operation_count_output(const akg_operation *operation, size_t inde
 
     for (int k = 0; k < operation->arguments.count; k++) {
         const akg_argument *argument = &operation->arguments.items[k];
-        if (strcmp(argument->name, name) == 0 && operation_is_count(operation->callee, argument))
+        if (strcmp(argument->name, name) == 0 && operation_is_count(operation->callee, argument) &&
+            native_is_count(argument))
             return (size_t)argument->as.integer;
     }
     return native_output_least(operation->callee, index);

@@ -115,6 +115,12 @@ static bool bind_attribute(akg_invocation *invocation, int index, const akg_argu
     return fit == ATTRIBUTE_FITS;
 }
 
+bool native_is_count(const akg_argument *argument)
+{
+    return argument->kind == AKG_ARGUMENT_INT && argument->as.integer >= 0 &&
+           argument->as.integer <= CALL_MAX_ITEMS;
+}
+
 /* How many tensors an output is to hold. */
 static bool bind_output(akg_invocation *invocation, int index, const akg_argument *argument)
 {
@@ -123,8 +129,7 @@ static bool bind_output(akg_invocation *invocation, int index, const akg_argumen
 
     if (use->is_bound)
         return bind_refuse_twice(invocation, operand->name);
-    if (argument->kind != AKG_ARGUMENT_INT || argument->as.integer < 0 ||
-        argument->as.integer > CALL_MAX_ITEMS)
+    if (!native_is_count(argument))
         return bind_refuse_kind(invocation, operand->name, "the number of its tensors", argument);
     use->is_bound = true;
     use->count = (size_t)argument->as.integer;

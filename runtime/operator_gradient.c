@@ -164,10 +164,8 @@ static size_t output_tensor_count(const akg_operator *callee, size_t index, cons
         callee->native ? argument_of(arguments, count, SIZE_MAX, akg_operator_output_name(callee, index))
                        : NULL;
 
-    if (!argument || argument->kind != AKG_ARGUMENT_INT || argument->as.integer < 0 ||
-        argument->as.integer > CALL_MAX_ITEMS)
-        return native_output_least(callee, index);
-    return (size_t)argument->as.integer;
+    return argument && native_is_count(argument) ? (size_t)argument->as.integer
+                                                 : native_output_least(callee, index);
 }
 
 size_t gradient_output_count(const akg_operator *callee, const akg_argument *arguments, size_t count)

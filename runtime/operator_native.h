@@ -71,6 +71,10 @@ struct akg_invocation {
  * with a message, or AKG_ERROR_MEMORY. */
 akg_status invocation_bind(akg_invocation *invocation, const akg_argument *arguments, size_t count);
 
+/* Whether an argument can say how many tensors an output holds. Whatever makes room for outputs before the
+ * call is bound goes by this, and takes others for not given: the call refuses them. */
+bool native_is_count(const akg_argument *argument);
+
 /* The messages of the call, or NULL when memory ran out. */
 akg_diagnostics *invocation_list(akg_invocation *invocation);
 

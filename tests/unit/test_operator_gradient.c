@@ -404,6 +404,8 @@ static void test_lists(void)
 
 /* ---- graphs that are wrong --------------------------------------- */
 
+static const char *wrong_way;
+
 static void self_node(akg_gradient *gradient, akg_gradient_node *node)
 {
     akg_gradient_node_operator(node, "myrelu");
@@ -428,7 +430,22 @@ static void output_node(akg_gradient *gradient, akg_gradient_node *node)
     akg_gradient_node_input(node, "in", akg_gradient_output(gradient, "aut", 0));
 }
 
-static const char *wrong_way;
+/* Arguments that are not there: what a call refuses (akg_call), and tensors, which nothing would hold. */
+static void argument_node(akg_gradient *gradient, akg_gradient_node *node)
+{
+    akg_argument missing = api_string("mode", NULL), nameless = api_int(NULL, 1),
+                 tensor = api_tensor("in", (akg_tensor *)gradient);
+
+    akg_gradient_node_attribute(node, strcmp(wrong_way, "text") == 0       ? &missing
+                                      : strcmp(wrong_way, "nameless") == 0 ? &nameless
+                                                                           : &tensor);
+}
+
+static void count_node(akg_gradient *gradient, akg_gradient_node *node)
+{
+    (void)gradient;
+    akg_gradient_node_output(node, strcmp(wrong_way, "many") == 0 ? "out" : NULL, SIZE_MAX);
+}
 
 static const akg_gradient_value *wrong_value(akg_gradient *gradient, const char *input, size_t index)
 {
@@ -443,6 +460,11 @@ static void wrong_build(akg_gradient *gradient)
     akg_gradient_define(gradient, "empty", empty_node);
     akg_gradient_define(gradient, "output", output_node);
     akg_gradient_define(gradient, "good", relu_node);
+    akg_gradient_define(gradient, "text", argument_node);
+    akg_gradient_define(gradient, "nameless", argument_node);
+    akg_gradient_define(gradient, "tensor", argument_node);
+    akg_gradient_define(gradient, "many", count_node);
+    akg_gradient_define(gradient, "no name", count_node);
     if (strcmp(wrong_way, "twice") == 0)
         akg_gradient_define(gradient, "good", relu_node);
     if (strcmp(wrong_way, "bind") == 0)
@@ -463,6 +485,11 @@ static void test_wrong_graphs(void)
         {"good", "there is no such output 'dz'"},
         {"twice", "'good' is defined twice"},
         {"bind", "'an' is no input of the call, or bound twice"},
+        {"text", "attribute 'mode' of a call gets no value"},
+        {"nameless", "attribute '' of a call gets no value"},
+        {"tensor", "attribute 'in' of a call gets no value, or a tensor"},
+        {"many", "output 'out' of a call has no name, or too many tensors"},
+        {"no name", "output '' of a call has no name, or too many tensors"},
     };
     akg_tensor *x = vector(3, 1, 1, true), *y = NULL;
     akg_argument argument = api_tensor(NULL, x);
@@ -475,6 +502,46 @@ static void test_wrong_graphs(void)
         CHECK(!y);
     }
     akg_tensor_release(x);
+}
+
+/* How many tensors an output holds, said as if it were an attribute: the call refuses it when it runs, and
+ * until then the output has as many as it must. */
+static const akg_argument *counts;
+
+static void counts_node(akg_gradient *gradient, akg_gradient_node *node)
+{
+    akg_gradient_node_operator(node, "myrelu_grad");
+    akg_gradient_node_input(node, "y", akg_gradient_output(gradient, "out", 0));
+    akg_gradient_node_input(node, "dy", akg_gradient_output_gradient(gradient, "out", 0));
+    akg_gradient_node_attribute(node, counts);
+}
+
+static void counts_build(akg_gradient *gradient)
+{
+    akg_gradient_define(gradient, "grad", counts_node);
+    akg_gradient_bind(gradient, "in", 0, relu_value);
+}
+
+static void test_wrong_counts(void)
+{
+    static const akg_argument rows[] = {
+        {.name = "dx", .kind = AKG_ARGUMENT_INT, .as.integer = -1},
+        {.name = "dx", .kind = AKG_ARGUMENT_INT, .as.integer = INT64_MAX},
+        {.name = "dx", .kind = AKG_ARGUMENT_FLOAT, .as.real = 1},
+    };
+
+    define("counts", in, 1, out, relu);
+    ACCEPTED(akg_operator_set_gradient(registry, "counts", counts_build, NULL, &diagnostics));
+    for (size_t i = 0; i < API_COUNT(rows); i++) {
+        akg_tensor *x = vector(3, 1, 1, true), *y = NULL;
+        akg_argument argument = api_tensor(NULL, x);
+        counts = &rows[i];
+        ACCEPTED(call("counts", &argument, 1, &y));
+        REFUSED(akg_backward(tape, &y, NULL, 1, false, &diagnostics), AKG_ERROR_CALL, "call-kind",
+                "'dx' takes the number of its tensors");
+        akg_tensor_release(y);
+        akg_tensor_release(x);
+    }
 }
 
 /* ---- kernels ----------------------------------------------------- */
@@ -531,6 +598,7 @@ int main(void)
     test_needs();
     test_lists();
     test_wrong_graphs();
+    test_wrong_counts();
     test_kernel();
     /* what was recorded keeps the registry */
     x = vector(5, -2, 1, true);

@@ -420,7 +420,7 @@ static void test_operation(void)
                               .combination_count = 1};
     akg_tensor *x = api_vector(AKG_FLOAT32, 5, -2, 1), *many[] = {x, x}, *y;
     akg_operation *operation;
-    akg_argument shape = api_ints("shape", list, 1);
+    akg_argument shape = api_ints("shape", list, 1), counts = api_int("out", 0);
     int64_t item;
 
     REFUSED(akg_operation_create(registry, "myrelo", &operation, &diagnostics), AKG_ERROR_USAGE,
@@ -475,6 +475,11 @@ static void test_operation(void)
     CHECK(item == 1 && !akg_operation_output_name(operation, 2, &item));
     REFUSED(akg_operation_sole_output(operation, &y, &diagnostics), AKG_ERROR_USAGE, "sole-output",
             "'count' has 2 outputs, not one");
+    CHECK_INT(akg_operation_output(operation, "out", SIZE_MAX), AKG_ERROR_USAGE);
+    counts.as.integer = -1;
+    ACCEPTED(akg_operation_attribute(operation, &counts));
+    REFUSED(akg_operation_run(operation, NULL, &diagnostics), AKG_ERROR_CALL, "call-kind",
+            "the number of its tensors");
     akg_operation_release(operation);
 
     ACCEPTED(akg_operation_create(registry, "attributes", &operation, &diagnostics));
