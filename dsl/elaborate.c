@@ -77,9 +77,14 @@ bool elaborate_constant(struct arena *arena, const struct ast_expr *expr, struct
     case AST_UNARY:
         if (expr->operation != OP_NEG || !elaborate_constant(arena, expr->a, value))
             return false;
-        value->integer = -value->integer;
-        value->real = -value->real;
-        return value->kind == DSL_INT || value->kind == DSL_FLOAT;
+        /* the field of another kind is perhaps not there */
+        if (value->kind == DSL_INT)
+            value->integer = -value->integer;
+        else if (value->kind == DSL_FLOAT)
+            value->real = -value->real;
+        else
+            return false;
+        return true;
     case AST_TUPLE:
     case AST_LIST_DISPLAY:
         return elaborate_constant_ints(arena, expr, value);
