@@ -241,7 +241,7 @@ struct ir_stmt {
     struct ir_stmt *next; /* in its block */
     struct ir_symbol *symbol;
     struct ir_expr *low, *high; /* FOR */
-    int64_t step;               /* FOR */
+    int64_t step;               /* FOR: neither 0 nor INT64_MIN, so that it has an opposite */
     unsigned hint;              /* FOR */
     bool independent; /* FOR: a pass knows, and notes for back ends, that no iteration depends on another one:
                          they may run in any order, or at once */

@@ -286,6 +286,8 @@ static bool verify_for(struct verifier *v, const struct ir_stmt *stmt)
         return false;
     if (stmt->step == 0)
         return complain(v, "a loop's step is 0");
+    if (stmt->step == INT64_MIN)
+        return complain(v, "a loop's step is the least int64");
     if (ir_block_changes(stmt->body, stmt->low) || ir_block_changes(stmt->body, stmt->high))
         return complain(v, "a loop changes what its own bounds are made of");
     if (stmt->hint >= IR_HINT_UNROLL * 2)

@@ -40,6 +40,7 @@ BREAK(let_kind, p->let->symbol = p->acc)
 BREAK(let_value, p->x->value = num(3))
 BREAK(variable_dtype, p->variable->value = num(3))
 BREAK(step_zero, p->inner->step = 0)
+BREAK(step_least, p->inner->step = INT64_MIN)
 BREAK(bound_dtype, p->inner->high = ir_real(kernel, AKG_FLOAT64, 1))
 BREAK(bound_missing, p->inner->low = NULL)
 BREAK(hint, p->inner->hint = 64)
@@ -137,6 +138,7 @@ static void test_verifier(void)
         {"the value noted with 'x' is not that of its let", break_let_value},
         {"a scalar's value is int64, should be float32", break_variable_dtype},
         {"a loop's step is 0", break_step_zero},
+        {"a loop's step is the least int64", break_step_least},
         {"a loop's high bound is float64, should be int64", break_bound_dtype},
         {"a loop's low bound is missing", break_bound_missing},
         {"a loop has an unknown hint", break_hint},
