@@ -161,28 +161,32 @@ static bool find_kept_of_opened(const struct gpu_device *device, const struct ji
     return found;
 }
 
-/* From the cache on disk, or by NVRTC, and then into the cache. */
+static void keep(const struct disk_cache *cache, const struct text *key, const struct text *image)
+{
+    if (cache->directory && !key->failed)
+        disk_cache_publish(cache, key, image->data, image->length);
+}
+
+/* From the cache on disk, or by NVRTC, and then into the cache, under *key. */
 static akg_status find_image(const struct gpu_device *device, const struct jit_instance *instance,
-                             const char *part, struct text *image, bool *is_kept, akg_diagnostics *list)
+                             const char *part, struct text *key, struct text *image, bool *is_kept,
+                             akg_diagnostics *list)
 {
     const struct disk_cache *cache = instance->cache;
-    struct text key;
     akg_status status;
 
+    text_init(key);
     text_init(image);
     *is_kept = false;
-    if (!cache->directory)
-        return compile(device, instance, part, image, list);
-    make_key(&key, device, instance, part);
-    *is_kept = find_kept(cache, &key, image) || find_kept_of_opened(device, instance, part, &key, image);
-    if (*is_kept) {
-        status = image->failed ? AKG_ERROR_MEMORY : AKG_OK;
-    } else {
-        status = compile(device, instance, part, image, list);
-        if (status == AKG_OK && !key.failed)
-            disk_cache_publish(cache, &key, image->data, image->length);
+    if (cache->directory) {
+        make_key(key, device, instance, part);
+        *is_kept = find_kept(cache, key, image) || find_kept_of_opened(device, instance, part, key, image);
     }
-    text_free(&key);
+    if (*is_kept)
+        return image->failed ? AKG_ERROR_MEMORY : AKG_OK;
+    status = compile(device, instance, part, image, list);
+    if (status == AKG_OK)
+        keep(cache, key, image);
     return status;
 }
 
@@ -191,22 +195,25 @@ static akg_status make_part(struct gpu_code *code, const struct jit_instance *in
                             const char *part, akg_diagnostics *list)
 {
     struct gpu_failure failure = {0};
-    struct text image;
+    struct text key, image;
     bool is_kept;
-    akg_status status = find_image(code->device, instance, part, &image, &is_kept, list);
+    akg_status status = find_image(code->device, instance, part, &key, &image, &is_kept, list);
 
     if (status == AKG_OK)
         status = load(code, instance, wanted, image.data, &failure);
     text_free(&image);
     if (status != AKG_OK && is_kept && status != AKG_ERROR_MEMORY) {
-        /* the driver does not take what was kept: made anew */
+        /* the driver does not take what was kept: made anew, and kept in its place, for the next process */
         failure.status = AKG_OK;
         status = compile(code->device, instance, part, &image, list);
         if (status == AKG_OK) {
             status = load(code, instance, wanted, image.data, &failure);
+            if (status == AKG_OK)
+                keep(instance->cache, &key, &image);
             text_free(&image);
         }
     }
+    text_free(&key);
     return failure.status != AKG_OK ? gpu_failure_add(&failure, list, (struct span){0}) : status;
 }
 

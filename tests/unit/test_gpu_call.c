@@ -12,8 +12,10 @@
 #include "../../base/memory.h"
 
 #include <dlfcn.h>
+#include <glob.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 static struct gpu_stub stub;
 static akg_module *module;
@@ -628,9 +630,67 @@ static int run_older(void)
     return check_failed;
 }
 
+/* ---- what is kept on disk ---------------------------------------------------------------------------------
+ */
+
+static char kept[] = "/tmp/akg-gpu.XXXXXX";
+
+static int run_kept(void)
+{
+    check_failed = 0;
+    if (!CHECK(gpu_stub_open(&stub)))
+        return check_failed;
+    unsetenv("AKG_CACHE");
+    setenv("AKG_CACHE_DIR", kept, 1);
+    if (CHECK((module = api_compile(program)) != NULL)) {
+        akg_tensor *x = vector_on(gpu, 3, 1), *y = NULL;
+        akg_argument argument = api_tensor(NULL, x);
+        CHECK_INT(call("scale", &argument, 1, &y, NULL), AKG_OK);
+        check_format(y, "[2, 4, 6]");
+        akg_tensor_release(y);
+        akg_tensor_release(x);
+    }
+    return check_failed;
+}
+
+/* The file of the one entry that is kept; 0: there are none, or several. */
+static ino_t kept_file(void)
+{
+    char pattern[64];
+    struct stat about = {0};
+    glob_t found;
+
+    snprintf(pattern, sizeof pattern, "%s/*.entry", kept);
+    if (glob(pattern, 0, NULL, &found) != 0)
+        return 0;
+    if (found.gl_pathc == 1)
+        stat(found.gl_pathv[0], &about);
+    globfree(&found);
+    return about.st_ino;
+}
+
+/* What a driver does not take is compiled anew, and stands in the cache from then on. */
+static void test_kept(void)
+{
+    char remove[64];
+    ino_t first, next;
+
+    if (!CHECK(mkdtemp(kept) != NULL))
+        return;
+    CHECK(gpu_in_child("devices=1", "", run_kept));
+    CHECK((first = kept_file()) != 0);
+    CHECK(gpu_in_child("devices=1", "", run_kept));
+    CHECK((next = kept_file()) == first);
+    CHECK(gpu_in_child("devices=1", "cuModuleLoadDataEx:0:1", run_kept));
+    CHECK((next = kept_file()) != 0 && next != first);
+    snprintf(remove, sizeof remove, "rm -r %s", kept);
+    CHECK_INT(system(remove), 0);
+}
+
 int main(void)
 {
     CHECK(gpu_in_child("devices=2", "", run_lost));
+    test_kept();
     CHECK(gpu_in_child("devices=2 memory=67108864 older=1", "", run_older));
     if (!CHECK(gpu_stub_open(&stub)) || !CHECK((module = api_compile(program)) != NULL))
         return check_done();
