@@ -39,21 +39,25 @@ void library_close(struct registry_handle *handle)
 }
 
 /* dlopen looks along the system's path for a name without a slash: the file that is meant lies right here. */
-static void *library_open(const char *path)
+static akg_status library_open(const char *path, void **object, akg_diagnostics **diagnostics)
 {
     size_t length = strlen(path) + 3;
-    char *local;
-    void *object;
+    const char *name = path, *reason;
+    char *local = NULL;
 
-    if (strchr(path, '/'))
-        return dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    local = memory_allocate(length);
-    if (!local)
-        return NULL;
-    snprintf(local, length, "./%s", path);
-    object = dlopen(local, RTLD_NOW | RTLD_LOCAL);
+    if (!strchr(path, '/')) {
+        name = local = memory_allocate(length);
+        if (!local)
+            return AKG_ERROR_MEMORY;
+        snprintf(local, length, "./%s", path);
+    }
+    *object = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     memory_free(local);
-    return object;
+    if (*object)
+        return AKG_OK;
+    reason = dlerror();
+    return failure_report(diagnostics, AKG_ERROR_IO, MSG_LIBRARY_OPEN, path,
+                          reason ? reason : "no reason is told", NULL, NULL);
 }
 
 /* The function that registers, or NULL with a message when the object is no library of this interface. */
@@ -137,11 +141,9 @@ akg_status akg_load_library(akg_registry *registry, const char *path, akg_diagno
     if (!handle)
         return AKG_ERROR_MEMORY;
     strcpy(handle->path, path);
-    handle->object = library_open(path);
-    if (handle->object)
+    status = library_open(path, &handle->object, diagnostics);
+    if (status == AKG_OK)
         status = library_register(registry, handle, diagnostics);
-    else
-        status = failure_report(diagnostics, AKG_ERROR_IO, MSG_LIBRARY_OPEN, path, dlerror(), NULL, NULL);
     if (status == AKG_OK)
         registry_keep(registry, handle);
     else

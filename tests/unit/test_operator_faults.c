@@ -123,6 +123,7 @@ static bool call_all(struct journey *j)
     const int64_t shape[] = {4};
     akg_operator *half = NULL, *threes = NULL;
     akg_argument argument;
+    bool waits;
 
     if (!step(j, akg_tensor_create(AKG_FLOAT64, 1, shape, &j->x), AKG_OK) ||
         !step(j, akg_tensor_create(AKG_INT32, 1, shape, &j->integers), AKG_OK) ||
@@ -130,6 +131,10 @@ static bool call_all(struct journey *j)
         !step(j, akg_registry_find(j->registry, "half", &half, &j->diagnostics), AKG_OK) ||
         !step(j, akg_registry_find(j->registry, "three", &threes, &j->diagnostics), AKG_OK) ||
         !step(j, akg_registry_find(j->registry, "thre", &threes, &j->diagnostics), AKG_ERROR_USAGE))
+        return false;
+    waits = memory_fail_remaining() >= 0;
+    if (!step(j, akg_load_library(j->registry, "no-library.so", &j->diagnostics), AKG_ERROR_IO) ||
+        !CHECK(!waits || memory_fail_remaining() >= 0)) /* it struck: not the file was missing then */
         return false;
     akg_registry_find(j->registry, "three", &threes, NULL);
     argument = api_tensor(NULL, j->integers);
