@@ -81,10 +81,20 @@ static int read_escape(struct reader *reader, char *out)
     return put_code(out, (unsigned)strtoul(digits, NULL, 16));
 }
 
-/* The string at `at`, for free(); NULL with the problem. */
+/* Bytes from a string's first quote to its last, or to the end of the text where there is none. */
+static size_t measure_string(const char *begin)
+{
+    const char *end = begin + 1;
+    while (*end && *end != '"')
+        end += *end == '\\' && end[1] ? 2 : 1;
+    return (size_t)(end - begin);
+}
+
+/* The string at `at`, for free(); NULL with the problem. No escape means more bytes than it is written with.
+ */
 static char *read_string(struct reader *reader)
 {
-    char *text = malloc(strlen(reader->at) + 1), *out = text;
+    char *text = malloc(measure_string(reader->at)), *out = text;
     if (!text) {
         problem_memory(reader->problem);
         return NULL;

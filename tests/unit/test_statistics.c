@@ -6,6 +6,7 @@
 #include "../../tools/statistics.h"
 #include "check.h"
 
+#include <malloc.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -92,6 +93,27 @@ static void test_json(void)
     json_free(json);
 }
 
+/* A string takes as much memory as it is long, however long the text behind it. */
+static void test_json_memory(void)
+{
+    enum { LONG = 1 << 20 };
+    static char text[LONG + 64] = "[\"\", \"\\\"\\\\\", \"";
+    struct problem problem = {0};
+    size_t begins = strlen(text);
+
+    memset(text + begins, 'x', LONG);
+    strcpy(text + begins + LONG, "\"]");
+    struct json *json = json_read(text, &problem);
+    if (!CHECK(json != NULL))
+        return;
+    const struct json *empty = json->first, *quoted = empty->next, *rest = quoted->next;
+    CHECK_STRING(empty->string, "");
+    CHECK_STRING(quoted->string, "\"\\");
+    CHECK_INT(strlen(rest->string), LONG);
+    CHECK(malloc_usable_size(empty->string) < 1000 && malloc_usable_size(quoted->string) < 1000);
+    json_free(json);
+}
+
 static void test_json_refusals(void)
 {
     static const char *const rows[][2] = {
@@ -128,6 +150,7 @@ int main(void)
     test_coverage();
     test_judgement();
     test_json();
+    test_json_memory();
     test_json_refusals();
     return check_done();
 }
