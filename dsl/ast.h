@@ -64,12 +64,11 @@ enum ast_comparison {
 struct ast_expr {
     enum ast_expr_kind kind : 8;
     enum operation operation : 8; /* UNARY (NEG, BITNOT, NOT; ADD for unary plus), BINARY */
-    bool parenthesised : 1;
-    bool is_large : 1;      /* INTEGER: past int64, bits of an uint64 */
-    bool is_format : 1;     /* STRING: an f-string, which names.c refuses */
-    bool ends_in_point : 1; /* REAL: 0., of which 0..n would be a member */
-    unsigned depth : 12;    /* levels below and including this one, at most DSL_MAX_DEPTH */
-    int builtin;            /* NAME without binding: an enum builtin (builtins.h), set by names.c */
+    bool is_large : 1;            /* INTEGER: past int64, bits of an uint64 */
+    bool is_format : 1;           /* STRING: an f-string, which names.c refuses */
+    bool ends_in_point : 1;       /* REAL: 0., of which 0..n would be a member */
+    unsigned depth : 12;          /* levels below and including this one, at most DSL_MAX_DEPTH */
+    int builtin;                  /* NAME without binding: an enum builtin (builtins.h), set by names.c */
     struct span span;
     const char *text;
     struct ast_binding *binding; /* NAME: set by names.c; NULL for builtins */

@@ -364,12 +364,10 @@ struct ast_expr *build_attribute(struct parser *p, struct span span, struct ast_
     return build_bound(p, expr);
 }
 
-struct ast_expr *build_tuple(struct parser *p, struct span span, struct build_exprs *items,
-                             bool parenthesised)
+struct ast_expr *build_tuple(struct parser *p, struct span span, struct build_exprs *items)
 {
     struct ast_expr *expr = ast_expr_new(p->arena, AST_TUPLE, span);
     build_take_items(expr, items);
-    expr->parenthesised = parenthesised;
     return build_bound(p, expr);
 }
 
@@ -389,7 +387,6 @@ struct ast_expr *build_dict(struct parser *p, struct span span, struct build_exp
 
 struct ast_expr *build_parenthesised(struct span span, struct ast_expr *expr)
 {
-    expr->parenthesised = true;
     expr->span = span;
     return expr;
 }

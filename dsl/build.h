@@ -89,8 +89,7 @@ struct ast_expr *build_slice(struct parser *p, struct span span, struct ast_expr
                              struct ast_expr *step);
 struct ast_expr *build_attribute(struct parser *p, struct span span, struct ast_expr *value,
                                  const struct token *name);
-struct ast_expr *build_tuple(struct parser *p, struct span span, struct build_exprs *items,
-                             bool parenthesised);
+struct ast_expr *build_tuple(struct parser *p, struct span span, struct build_exprs *items);
 struct ast_expr *build_list(struct parser *p, struct span span, struct build_exprs *items);
 struct ast_expr *build_dict(struct parser *p, struct span span, struct build_exprs *items);
 struct ast_expr *build_parenthesised(struct span span, struct ast_expr *expr);

@@ -214,8 +214,8 @@ if_rest: %empty                                        { $$ = NULL; }
     ;
 
 target_list: target
-    | targets                                          { $$ = build_tuple(p, @$, $1, false); }
-    | targets target                                   { $$ = build_tuple(p, @$, build_exprs_add(p, $1, $2), false); }
+    | targets                                          { $$ = build_tuple(p, @$, $1); }
+    | targets target                                   { $$ = build_tuple(p, @$, build_exprs_add(p, $1, $2)); }
     ;
 
 targets: target ','                                    { $$ = build_exprs_add(p, NULL, $1); }
@@ -226,8 +226,8 @@ target: primary
     ;
 
 expression_list: expression
-    | item_list ','                                  { $$ = build_tuple(p, @$, $1, false); }
-    | item_list ',' item                               { $$ = build_tuple(p, @$, build_exprs_add(p, $1, $3), false); }
+    | item_list ','                                  { $$ = build_tuple(p, @$, $1); }
+    | item_list ',' item                               { $$ = build_tuple(p, @$, build_exprs_add(p, $1, $3)); }
     ;
 
 item_list: item                                        { $$ = build_exprs_add(p, NULL, $1); }
@@ -351,7 +351,7 @@ atom: NAME                                             { $$ = build_name(p, &$1)
     | TRUE_WORD                                        { $$ = ast_expr_new(p->arena, AST_TRUE, @$); }
     | FALSE_WORD                                       { $$ = ast_expr_new(p->arena, AST_FALSE, @$); }
     | NONE_WORD                                        { $$ = ast_expr_new(p->arena, AST_NONE, @$); }
-    | '(' ')'                                          { $$ = build_tuple(p, @$, NULL, true); }
+    | '(' ')'                                          { $$ = build_tuple(p, @$, NULL); }
     | '(' expression_list ')'                          { $$ = build_parenthesised(@$, $2); }
     | '[' ']'                                          { $$ = build_list(p, @$, NULL); }
     | '[' item_list ']'                                { $$ = build_list(p, @$, $2); }

@@ -132,17 +132,6 @@ static const struct dependence_loop *row_of(const struct cuda_plan *plan, const 
     return loop->kind == IR_FOR ? dependence_loop_is_parallel(plan->dependences, loop) : NULL;
 }
 
-const struct dependence_scalar *cuda_scalar_of(const struct cuda_plan *plan, const struct ir_stmt *loop,
-                                               const struct ir_symbol *symbol)
-{
-    const struct dependences *all = plan->dependences;
-    for (int k = 0; k < all->scalars.count; k++)
-        if (all->scalars.items[k].symbol == symbol &&
-            all->loops.items[all->scalars.items[k].loop].stmt == loop)
-            return &all->scalars.items[k];
-    return NULL;
-}
-
 /* Private scalars are not needed after the loop, and none is accumulated, or what is can be combined. */
 static bool scalars_allow(const struct cuda_plan *plan, const struct dependence_loop *row, bool sums)
 {

@@ -186,9 +186,6 @@ const struct ir_expr *cuda_squad_lanes(struct ir_kernel *kernel, const struct cu
 bool cuda_is_settled(const struct ir_stmt *stmt);
 /* A VARIABLE that begins with such a value. */
 bool cuda_begins_settled(const struct ir_stmt *stmt);
-/* The row of an accumulated or private scalar of the loop, or NULL. */
-const struct dependence_scalar *cuda_scalar_of(const struct cuda_plan *plan, const struct ir_stmt *loop,
-                                               const struct ir_symbol *symbol);
 
 /* The scalars that the chain accumulates into. */
 struct cuda_sums {

@@ -16,7 +16,8 @@ struct nvrtc_request {
     int major, minor; /* compute capability of the device; 0: the newest that the compiler knows */
     bool ptx;         /* PTX rather than machine code */
     bool strict;      /* no product and sum are rounded as one */
-    bool quick;       /* not to run, but to see whether the text is accepted: optimised as little as can be */
+    bool quick; /* for tests: not to run, but to see whether the text is accepted; optimised as little as
+                   can be */
 };
 
 struct nvrtc_code {

@@ -46,11 +46,6 @@ const char *passes_name(int pass)
     return pass >= 0 && pass < PASS_COUNT ? pass_table[pass].name : NULL;
 }
 
-const char *passes_about(int pass)
-{
-    return pass >= 0 && pass < PASS_COUNT ? pass_table[pass].about : NULL;
-}
-
 struct passes {
     struct ir_kernel *kernel;
     const struct passes_options *options;

@@ -53,9 +53,8 @@ struct passes_options {
     const char *dump_only; /* after this pass only; NULL: after all of them */
 };
 
-/* Rows of passes.def. */
+/* The name of a row of passes.def; NULL: there are no more. */
 const char *passes_name(int pass);
-const char *passes_about(int pass);
 
 /* False when the verifier refuses what a pass made: `complaint` says which, and why. */
 bool passes_run(struct ir_kernel *kernel, const struct passes_options *options, struct text *complaint);

@@ -33,7 +33,7 @@ static CUresult take(struct gpu_device *device, size_t bytes, CUdeviceptr *addre
                                  : device->driver->cuMemAlloc(address, bytes);
 }
 
-/* The lock is held. */
+/* Gives memory that nobody uses back to the driver; inside gpu_enter, with the lock held. */
 static void trim(struct gpu_device *device)
 {
     struct gpu_memory *memory = &device->memory;
@@ -54,13 +54,6 @@ static void trim(struct gpu_device *device)
     device->driver->cuStreamSynchronize(device->stream);
     if (device->driver->cuDeviceGetDefaultMemPool(&pool, device->device) == CUDA_SUCCESS)
         device->driver->cuMemPoolTrimTo(pool, 0);
-}
-
-void gpu_memory_trim(struct gpu_device *device)
-{
-    pthread_mutex_lock(&device->memory.lock);
-    trim(device);
-    pthread_mutex_unlock(&device->memory.lock);
 }
 
 static akg_status fail_full(struct gpu_device *device, size_t bytes, struct gpu_failure *failure)

@@ -181,7 +181,4 @@ void gpu_running_words(struct gpu_running *run);
  * is not there yet. */
 bool gpu_running_grids(struct gpu_running *run, const struct gpu_code *code);
 
-/* Gives memory that nobody uses back to the driver; inside gpu_enter. */
-void gpu_memory_trim(struct gpu_device *device);
-
 #endif
