@@ -107,7 +107,7 @@ bool elaborate_graph(struct arena *arena, const struct ast_module *module,
                      const struct elaborate_calls *calls, struct elaborate_operand *result,
                      akg_diagnostics *diagnostics);
 
-/* The general signature: for every parameter what its annotation, default and uses tell (rank.c). */
+/* The general signature: for every parameter what its annotation, default and uses tell (signature.c). */
 struct dsl_argument *elaborate_general(struct arena *arena, const struct ast_function *function);
 
 /* The constant value of a default (number, string, bool, None, tuple of ints). False when it is none. */

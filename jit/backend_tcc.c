@@ -6,8 +6,8 @@
  * read-execute. libtcc runs inside a session (backend_tcc_host.h), where it can neither exit nor print nor
  * leak.
  *
- * The lock is the library's only one of its own: libtcc keeps its state in variables of the process.
- * `broken`, which it guards, is set when an assertion of libtcc failed: then they are in no known state, and
+ * One compile runs at a time, under a lock: libtcc keeps its state in variables of the process. `broken`,
+ * which the lock guards, is set when an assertion of libtcc failed: then they are in no known state, and
  * nothing is compiled any more.
  */
 #include "backend_tcc.h"

@@ -10,7 +10,7 @@
 struct cost_symbol {
     bool known; /* hangs on dims, attributes and loops only */
     union dtype_value value;
-    bool marked; /* see cost_varies */
+    bool marked; /* see loop_varies in cost.c */
 };
 
 struct cost_counter {

@@ -15,7 +15,7 @@ enum {
 /* constant + the sum of the columns, times their coefficients, >= 0 */
 struct row {
     int64_t constant;
-    uint64_t key; /* prover_row_key of the coefficients, once it is in a system */
+    uint64_t key; /* of the coefficients (prover_row_finish), once it is in a system */
     bool goal;    /* the negated goal, or a multiple of it */
     bool assumed;
     uint32_t used; /* bit k: c[k] is not 0 */
