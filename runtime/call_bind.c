@@ -14,8 +14,19 @@ static struct span call_span(const struct call_binding *binding, int parameter)
 const char *call_kind_text(akg_argument_kind kind)
 {
     static const char *const texts[] = {
-        "None",     "a tensor",        "an integer", "a number with a fraction", "a bool",
-        "a string", "a tuple of ints", "tensors",    "a list of floats",         "a dtype"};
+        [AKG_ARGUMENT_NONE] = "None",
+        [AKG_ARGUMENT_TENSOR] = "a tensor",
+        [AKG_ARGUMENT_INT] = "an integer",
+        [AKG_ARGUMENT_FLOAT] = "a number with a fraction",
+        [AKG_ARGUMENT_BOOL] = "a bool",
+        [AKG_ARGUMENT_STRING] = "a string",
+        [AKG_ARGUMENT_INTS] = "a tuple of ints",
+        [AKG_ARGUMENT_TENSORS] = "tensors",
+        [AKG_ARGUMENT_FLOATS] = "a list of floats",
+        [AKG_ARGUMENT_DTYPE] = "a dtype",
+    };
+
+    _Static_assert(sizeof texts / sizeof *texts == AKG_ARGUMENT_DTYPE + 1, "as many texts as kinds");
     return texts[kind];
 }
 
