@@ -211,8 +211,6 @@ bool expr_demand_constants(struct elaborator *e, struct ir_expr *expr);
 /* What a graph function decides by: a constant, where the expression is the same throughout a call. NULL: it
  * is demanded (`retry`). In the general form extents stay open, and `usual` is what they then come to. */
 struct ir_expr *expr_decide(struct elaborator *e, struct ir_expr *expr, int64_t usual);
-bool types_mismatch(struct elaborator *e, struct value a, struct value b, struct span span,
-                    struct span right);
 
 /* ---- messages ------------------------------------------------------------------- */
 

@@ -276,22 +276,6 @@ static struct ir_expr *value_coerce_int(struct elaborator *e, struct value value
     return expr;
 }
 
-bool types_mismatch(struct elaborator *e, struct value a, struct value b, struct span span, struct span right)
-{
-    struct diagnostic_entry *message;
-    const char *left_text = value_text(e, &a), *right_text = value_text(e, &b);
-    akg_dtype to = type_find(&e->types, a.expr->dtype);
-
-    if (e->errors && (a.kind == VALUE_ERROR || b.kind == VALUE_ERROR))
-        return false;
-    (void)right;
-    message = elaborate_error(e, MSG_MIXED_DTYPES, span, left_text, right_text);
-    diagnostic_note(message, "note: no conversion is silent here");
-    if (!type_is_variable(to))
-        diagnostic_note(message, "help: convert one side: %s(...)", dtype_table[to].name);
-    return false;
-}
-
 struct ir_expr *value_coerce(struct elaborator *e, struct value value, akg_dtype type, struct span span)
 {
     struct diagnostic_entry *message;

@@ -145,9 +145,8 @@ void call_refuse_broadcast(const struct call_binding *binding, int parameter, in
                            const akg_tensor *tensor, akg_diagnostics *diagnostics);
 void call_refuse_shape(akg_diagnostics *diagnostics, const struct ir_buffer *buffer, const akg_tensor *tensor,
                        const int64_t *dims, const union jit_scalar *scalars);
-void call_refuse_precondition(akg_diagnostics *diagnostics, const struct jit_instance *instance,
-                              const struct ir_precondition *precondition, const int64_t *dims,
-                              const union jit_scalar *scalars);
+void call_refuse_precondition(akg_diagnostics *diagnostics, const struct ir_precondition *precondition,
+                              const int64_t *dims, const union jit_scalar *scalars);
 /* It would return that many tensors, and not all of them are outputs of the kernel. */
 void call_refuse_results(akg_diagnostics *diagnostics, const struct akg_kernel *kernel, int count);
 void call_refuse_trap(akg_diagnostics *diagnostics, const struct jit_instance *instance,

@@ -219,14 +219,12 @@ static void message_refuse_overflow(akg_diagnostics *diagnostics, const struct i
     diagnostic_note(entry, "help: nothing was computed; hand in smaller numbers");
 }
 
-void call_refuse_precondition(akg_diagnostics *diagnostics, const struct jit_instance *instance,
-                              const struct ir_precondition *precondition, const int64_t *dims,
-                              const union jit_scalar *scalars)
+void call_refuse_precondition(akg_diagnostics *diagnostics, const struct ir_precondition *precondition,
+                              const int64_t *dims, const union jit_scalar *scalars)
 {
     struct diagnostic_entry *entry;
     int64_t index, extent;
 
-    (void)instance;
     if (precondition->kind == IR_PRECONDITION_ASSERT) {
         entry = diagnostic_add(diagnostics, MSG_CALL_ASSERT, precondition->span, precondition->message);
         message_note_symbols(entry, precondition, dims, scalars);

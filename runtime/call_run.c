@@ -246,8 +246,7 @@ bool call_run_check_preconditions(struct call_run *run)
             continue;
         if (scalar_evaluate(precondition->condition, run->dims, run->scalars, &value) && value.i)
             continue;
-        call_refuse_precondition(call_list(run->messages), run->instance, precondition, run->dims,
-                                 run->scalars);
+        call_refuse_precondition(call_list(run->messages), precondition, run->dims, run->scalars);
         return false;
     }
     return true;
