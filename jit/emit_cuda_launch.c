@@ -21,7 +21,7 @@ int emit_cuda_round_of(const struct cuda_emitter *cuda, const struct cuda_step *
 
 /* ---- launches --------------------------------------------------------------------------------------- */
 
-static bool uses_scratch(struct ir_stmt *stmt, void *context)
+static bool uses_no_scratch(struct ir_stmt *stmt, void *context)
 {
     struct cuda_plan *plan = context;
     return stmt->kind != IR_ALLOCATE || plan->lives[stmt->access.buffer->index] != CUDA_LIFE_BLOCK;
@@ -74,7 +74,8 @@ static void describe_nest(struct cuda_emitter *cuda, const struct cuda_step *ste
 {
     bool alone = step->kind == CUDA_STEP_THREADS;
     launch->per_block = step->kind == CUDA_STEP_TEAMS ? 1 : CUDA_THREADS;
-    if (!alone && !ir_block_walk((struct ir_stmt *)cuda_chain_body(&step->chain), uses_scratch, &cuda->plan))
+    if (!alone &&
+        !ir_block_walk((struct ir_stmt *)cuda_chain_body(&step->chain), uses_no_scratch, &cuda->plan))
         launch->most_blocks = CUDA_SCRATCH_BLOCKS;
     launch->work = nest_work(cuda, step);
     if (step->spread)

@@ -40,7 +40,7 @@ static bool find_stores(struct ir_stmt *block, struct side *side)
     return side->count > 0;
 }
 
-static bool is_named(struct ir_expr *expr, void *context)
+static bool has_no_note(struct ir_expr *expr, void *context)
 {
     (void)context;
     return expr->kind != IR_SYMBOL || !expr->symbol->note;
@@ -52,7 +52,7 @@ static bool names_own(struct ir_stmt *block, const struct ir_access *access)
     bool names = false;
     ir_block_note_declared(block, block);
     for (int axis = 0; axis < access->buffer->rank; axis++)
-        names = names || !ir_expr_walk(access->indices[axis], is_named, NULL);
+        names = names || !ir_expr_walk(access->indices[axis], has_no_note, NULL);
     ir_block_note_declared(block, NULL);
     return names;
 }

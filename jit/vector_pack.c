@@ -100,7 +100,7 @@ static int mentions_in(const struct ir_stmt *loop, const struct ir_symbol *symbo
     return mentions.count;
 }
 
-static bool is_stored(struct ir_expr *expr, void *loop)
+static bool is_not_stored(struct ir_expr *expr, void *loop)
 {
     return expr->kind != IR_LOAD || !ir_block_stores_to(((struct ir_stmt *)loop)->body, expr->access.buffer);
 }
@@ -121,7 +121,8 @@ static bool is_good_store(const struct ir_stmt *loop, const struct ir_stmt *stmt
         if (access->checks[axis] == IR_CHECK_ELEMENT || !is_fixed(loop, access->indices[axis]))
             return false;
     return access->buffer->contiguous && dtype_table[access->buffer->dtype].size >= 4 &&
-           mentions_in(loop, NULL, access->buffer) == 1 && ir_expr_walk(stmt->value, is_stored, (void *)loop);
+           mentions_in(loop, NULL, access->buffer) == 1 &&
+           ir_expr_walk(stmt->value, is_not_stored, (void *)loop);
 }
 
 /* Whether the step at the end of the block's stores is all there is of its counter but these. */
