@@ -388,6 +388,11 @@ bool ir_block_stores_to(struct ir_stmt *block, const struct ir_buffer *buffer);
 /* Whether the expression, or one of theirs, loads from it. */
 bool ir_expr_loads_from(struct ir_expr *expr, const struct ir_buffer *buffer);
 bool ir_block_loads_from(struct ir_stmt *block, const struct ir_buffer *buffer);
+/* Whether a statement of the block, or of the blocks inside, assigns the variable (IR_ASSIGN: its declaration
+ * is another thing). */
+bool ir_block_assigns(const struct ir_stmt *block, const struct ir_symbol *symbol);
+/* Likewise the statement itself, or one inside it. */
+bool ir_stmt_assigns(const struct ir_stmt *stmt, const struct ir_symbol *symbol);
 /* Whether the block may change what the expression gives: assigns a variable that it reads, or stores to a
  * tensor. */
 bool ir_block_changes(struct ir_stmt *block, struct ir_expr *expr);

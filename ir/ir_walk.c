@@ -197,9 +197,20 @@ void ir_block_note_declared(struct ir_stmt *block, void *note)
     ir_block_walk(block, note_declared, note);
 }
 
-static bool is_other_assignment(struct ir_stmt *stmt, void *symbol)
+static bool assigns_other(struct ir_stmt *stmt, void *symbol)
 {
     return stmt->kind != IR_ASSIGN || stmt->symbol != symbol;
+}
+
+bool ir_block_assigns(const struct ir_stmt *block, const struct ir_symbol *symbol)
+{
+    return !ir_block_walk((struct ir_stmt *)block, assigns_other, (void *)symbol);
+}
+
+bool ir_stmt_assigns(const struct ir_stmt *stmt, const struct ir_symbol *symbol)
+{
+    return (stmt->kind == IR_ASSIGN && stmt->symbol == symbol) || ir_block_assigns(stmt->body, symbol) ||
+           ir_block_assigns(stmt->otherwise, symbol);
 }
 
 static bool is_unchanged(struct ir_expr *expr, void *block)
@@ -207,7 +218,7 @@ static bool is_unchanged(struct ir_expr *expr, void *block)
     if (expr->kind == IR_LOAD)
         return !ir_block_stores_to(block, expr->access.buffer);
     return expr->kind != IR_SYMBOL || expr->symbol->kind != IR_SYMBOL_VARIABLE ||
-           ir_block_walk(block, is_other_assignment, expr->symbol);
+           !ir_block_assigns(block, expr->symbol);
 }
 
 bool ir_block_changes(struct ir_stmt *block, struct ir_expr *expr)

@@ -29,11 +29,6 @@ struct counted {
 
 /* ---- the variable --------------------------------------------------------------------------------- */
 
-static bool is_other_assignment(struct ir_stmt *stmt, void *variable)
-{
-    return stmt->kind != IR_ASSIGN || stmt->symbol != variable;
-}
-
 static bool is_counting(const struct ir_stmt *stmt, int64_t *by)
 {
     const struct ir_expr *value = stmt->value;
@@ -66,7 +61,7 @@ static bool find_step(struct counted *counted)
     counted->variable = (*place)->symbol;
     struct ir_stmt *last = *place;
     *place = NULL;
-    bool alone = ir_block_walk(counted->loop->body, is_other_assignment, counted->variable);
+    bool alone = !ir_block_assigns(counted->loop->body, counted->variable);
     *place = last;
     return alone;
 }
@@ -89,8 +84,7 @@ static bool stays(struct ir_expr *expr, void *context)
     if (expr->kind == IR_LOAD)
         return expr->access.buffer->role == IR_INPUT;
     return expr->kind != IR_SYMBOL || expr->symbol->kind != IR_SYMBOL_VARIABLE ||
-           (expr->symbol != counted->variable &&
-            ir_block_walk(counted->loop->body, is_other_assignment, expr->symbol));
+           (expr->symbol != counted->variable && !ir_block_assigns(counted->loop->body, expr->symbol));
 }
 
 /* Whether it has the value wherever it is evaluated, and can be one more or less. */
@@ -195,8 +189,7 @@ static struct ir_expr *begin_of(const struct counted *counted, const struct ir_s
             begin = pass_is_pure_of_loads(stmt->value) && ir_expr_walk(stmt->value, is_fixed, NULL)
                         ? stmt->value
                         : NULL;
-        else if (!ir_block_walk(stmt->body, is_other_assignment, counted->variable) ||
-                 !ir_block_walk(stmt->otherwise, is_other_assignment, counted->variable))
+        else if (ir_stmt_assigns(stmt, counted->variable))
             begin = NULL;
     }
     return begin ? pass_copy(counted->pass, begin) : ir_symbol_use(counted->kernel, counted->variable);

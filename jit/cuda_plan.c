@@ -606,11 +606,6 @@ static void clear_buffer(struct cuda_plan *plan, const struct ir_buffer *buffer)
                            .kind = CUDA_STEP_CLEAR, .cleared = buffer, .frame = frame, .collects = -1});
 }
 
-static bool assigns_not(struct ir_stmt *stmt, void *symbol)
-{
-    return stmt->kind != IR_ASSIGN || stmt->symbol != symbol;
-}
-
 /* Whether every step up to the one that assigns the variable can begin it itself. That one must run in each
  * call. */
 static bool begins_anywhere(struct cuda_plan *plan, const struct ir_stmt *variable)
@@ -619,7 +614,7 @@ static bool begins_anywhere(struct cuda_plan *plan, const struct ir_stmt *variab
     if (plan->round || !cuda_begins_settled(variable))
         return false;
     for (const struct ir_stmt *stmt = variable->next; stmt; stmt = stmt->next)
-        if (stmt->kind == IR_FOR && !ir_block_walk(stmt->body, assigns_not, variable->symbol) &&
+        if (stmt->kind == IR_FOR && ir_block_assigns(stmt->body, variable->symbol) &&
             !(grid_chain(plan, stmt, &step) && step.sums) &&
             !(grid_scans(plan, stmt, &step) && cuda_lives_inside(plan, stmt, variable->symbol)))
             return false;

@@ -223,30 +223,15 @@ static bool find_assignment(struct finding *finding, const struct ir_stmt *stmt)
     return finding->combines || finding->scales;
 }
 
-static bool assigns(struct ir_stmt *stmt, void *symbol)
-{
-    return stmt->kind == IR_ASSIGN && stmt->symbol == symbol;
-}
-
-static bool assigns_not(struct ir_stmt *stmt, void *symbol)
-{
-    return !assigns(stmt, symbol);
-}
-
-static bool has_assignments(const struct ir_stmt *block, const struct ir_symbol *symbol)
-{
-    return !ir_block_walk((struct ir_stmt *)block, assigns_not, (void *)symbol);
-}
-
 /* What assignments do must be the iteration's own, and so must the conditions around them. */
 static bool find_in_block(struct finding *finding, const struct ir_stmt *block)
 {
     const struct ir_symbol *symbol = finding->item.symbol;
     for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
-        bool inside = has_assignments(stmt->body, symbol) || has_assignments(stmt->otherwise, symbol);
+        bool inside = ir_block_assigns(stmt->body, symbol) || ir_block_assigns(stmt->otherwise, symbol);
         if (inside && !value_is_own(finding->loop->body, stmt, stmt->value))
             return false;
-        if (assigns((struct ir_stmt *)stmt, (void *)symbol) && !find_assignment(finding, stmt))
+        if (stmt->kind == IR_ASSIGN && stmt->symbol == symbol && !find_assignment(finding, stmt))
             return false;
         if (inside && (!find_in_block(finding, stmt->body) || !find_in_block(finding, stmt->otherwise)))
             return false;
@@ -299,7 +284,7 @@ bool cuda_scan_of(const struct cuda_plan *plan, const struct ir_stmt *loop, stru
 bool cuda_scan_changes(const struct cuda_scan *scan, const struct ir_stmt *block)
 {
     for (int k = 0; k < scan->count; k++)
-        if (has_assignments(block, scan->items[k].symbol))
+        if (ir_block_assigns(block, scan->items[k].symbol))
             return true;
     return false;
 }

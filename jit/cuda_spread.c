@@ -51,24 +51,15 @@ static bool is_own(struct ir_stmt *stmt, void *context)
     return true;
 }
 
-static bool assigns(struct ir_stmt *stmt, void *context)
-{
-    struct declaration *declaration = context;
-    declaration->found |= stmt->kind == IR_ASSIGN && stmt->symbol == declaration->symbol;
-    return true;
-}
-
 bool cuda_spread_uses(const struct ir_stmt *first, const struct ir_stmt *end, const struct ir_symbol *symbol)
 {
-    struct declaration declaration = {.symbol = symbol};
     for (const struct ir_stmt *stmt = first; stmt != end; stmt = stmt->next) {
         struct ir_stmt alone = *stmt;
         alone.next = NULL;
-        if (cuda_block_reads(&alone, symbol))
+        if (cuda_block_reads(&alone, symbol) || ir_stmt_assigns(stmt, symbol))
             return true;
-        ir_block_walk(&alone, assigns, &declaration);
     }
-    return declaration.found;
+    return false;
 }
 
 const struct ir_stmt *cuda_spread_behind(const struct cuda_spread *spread, int phase)

@@ -54,11 +54,6 @@ struct growth {
     int left; /* nodes that are looked at */
 };
 
-static bool is_no_assignment(struct ir_stmt *stmt, void *symbol)
-{
-    return stmt->kind != IR_ASSIGN || stmt->symbol != symbol;
-}
-
 static bool is_not_declared(struct ir_stmt *stmt, void *symbol)
 {
     bool declares = stmt->kind == IR_LET || stmt->kind == IR_VARIABLE || stmt->kind == IR_FOR;
@@ -80,8 +75,7 @@ static bool add_growth(struct growth *growth, const struct ir_expr *expr, int64_
         if (is_inside)
             return symbol->kind == IR_SYMBOL_LET && symbol->value &&
                    add_growth(growth, symbol->value, factor);
-        return symbol->kind != IR_SYMBOL_VARIABLE ||
-               ir_block_walk(growth->loop->body, is_no_assignment, symbol);
+        return symbol->kind != IR_SYMBOL_VARIABLE || !ir_block_assigns(growth->loop->body, symbol);
     }
     if (expr->kind != IR_OPERATION || expr->count != 2)
         return expr->kind == IR_INTEGER;

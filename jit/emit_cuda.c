@@ -263,11 +263,6 @@ static const char *kept_text(struct cuda_emitter *cuda, const struct ir_symbol *
                         dtype_is_float(symbol->dtype) ? "d" : "i");
 }
 
-static bool assigns_not(struct ir_stmt *stmt, void *symbol)
-{
-    return stmt->kind != IR_ASSIGN || stmt->symbol != symbol;
-}
-
 /* Whether the step leaves another value of the variable. */
 static bool changes(struct cuda_emitter *cuda, const struct cuda_step *step, const struct ir_symbol *symbol)
 {
@@ -281,9 +276,7 @@ static bool changes(struct cuda_emitter *cuda, const struct cuda_step *step, con
         if (sums.items[k]->symbol == symbol)
             return true;
     for (int k = 0; k < step->count; k++, stmt = stmt->next)
-        if (!assigns_not((struct ir_stmt *)stmt, (void *)symbol) ||
-            !ir_block_walk(stmt->body, assigns_not, (void *)symbol) ||
-            !ir_block_walk(stmt->otherwise, assigns_not, (void *)symbol))
+        if (ir_stmt_assigns(stmt, symbol))
             return true;
     return false;
 }

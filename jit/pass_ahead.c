@@ -112,11 +112,6 @@ static bool find_sum(struct square *square, struct ir_stmt **branch)
     return true;
 }
 
-static bool is_kept(struct ir_stmt *stmt, void *symbol)
-{
-    return stmt->kind != IR_ASSIGN || stmt->symbol != symbol;
-}
-
 /* A declaration, the choice, which only adds to that, and what is behind. */
 static bool find_total(struct square *square, struct ir_stmt *block)
 {
@@ -126,7 +121,7 @@ static bool find_total(struct square *square, struct ir_stmt *block)
     if (!choice || choice->kind != IR_IF || choice->otherwise || !choice->next || !choice->body ||
         choice->body->next || !parts_square(square, choice->value) ||
         !sums_products(square, block, choice->body) || pass_has_loop(choice->next) ||
-        !ir_block_walk(choice->next, is_kept, block->symbol))
+        ir_block_assigns(choice->next, block->symbol))
         return false;
     square->total = block;
     square->choice = choice;

@@ -27,11 +27,6 @@ static bool is_small(struct ir_expr *expr)
     return count <= NODES;
 }
 
-static bool is_unchanged(struct ir_stmt *stmt, void *symbol)
-{
-    return stmt->kind != IR_ASSIGN || stmt->symbol != symbol;
-}
-
 /* What the symbol is behind the block, where it was what its note says; NULL: the block does more than to
  * choose that. */
 static struct ir_expr *value_behind(struct pass *pass, const struct ir_stmt *block,
@@ -78,7 +73,7 @@ bool pass_choose_value(struct pass *pass, struct ir_stmt *declaration)
         declaration->next = declaration->next->next;
         changed = true;
     }
-    if (changed && ir_block_walk(declaration->next, is_unchanged, declaration->symbol)) {
+    if (changed && !ir_block_assigns(declaration->next, declaration->symbol)) {
         declaration->kind = IR_LET;
         declaration->symbol->kind = IR_SYMBOL_LET;
         pass_set_value(declaration, declaration->value);

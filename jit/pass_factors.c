@@ -67,11 +67,6 @@ struct written {
     struct ir_stmt *loop;
 };
 
-static bool is_no_assignment(struct ir_stmt *stmt, void *symbol)
-{
-    return stmt->kind != IR_ASSIGN || stmt->symbol != symbol;
-}
-
 static bool is_not_written(struct ir_expr *expr, void *context)
 {
     const struct written *written = context;
@@ -83,8 +78,7 @@ static bool is_not_written(struct ir_expr *expr, void *context)
         return false;
     if (expr->kind == IR_LOAD)
         return !ir_block_stores_to(written->loop->body, expr->access.buffer);
-    return place->depth < written->factors->depth &&
-           ir_block_walk(written->loop->body, is_no_assignment, expr->symbol);
+    return place->depth < written->factors->depth && !ir_block_assigns(written->loop->body, expr->symbol);
 }
 
 /* Whether it is the same in all iterations of the innermost loop. */

@@ -268,16 +268,11 @@ static bool count_operation(struct ir_expr *expr, void *context)
     return true;
 }
 
-static bool is_assigned(struct ir_stmt *stmt, void *symbol)
-{
-    return stmt->kind != IR_ASSIGN || stmt->symbol != symbol;
-}
-
 static bool is_left_alone(struct ir_expr *expr, void *context)
 {
     const struct work *work = context;
 
-    return expr->kind != IR_SYMBOL || ir_block_walk(work->loop->body, is_assigned, expr->symbol);
+    return expr->kind != IR_SYMBOL || !ir_block_assigns(work->loop->body, expr->symbol);
 }
 
 /* A count waits for itself, too, but not long. */

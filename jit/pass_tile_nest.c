@@ -247,11 +247,6 @@ static bool is_no_use(struct ir_expr *expr, void *symbol)
     return expr->kind != IR_SYMBOL || expr->symbol != symbol;
 }
 
-static bool is_no_assignment(struct ir_stmt *stmt, void *symbol)
-{
-    return stmt->kind != IR_ASSIGN || stmt->symbol != symbol;
-}
-
 /* Whether a statement between the declaration and the loop has to do with the sum: it would see what a
  * stretch has left there. */
 static bool is_used_before(const struct ir_stmt *sum, const struct ir_stmt *depths)
@@ -261,8 +256,8 @@ static bool is_used_before(const struct ir_stmt *sum, const struct ir_stmt *dept
     for (struct ir_stmt *stmt = sum->next; stmt != depths; stmt = stmt->next) {
         struct ir_stmt alone = *stmt;
         alone.next = NULL;
-        is_used |= !ir_block_expressions(&alone, is_no_use, sum->symbol) ||
-                   !ir_block_walk(&alone, is_no_assignment, sum->symbol);
+        is_used |=
+            !ir_block_expressions(&alone, is_no_use, sum->symbol) || ir_stmt_assigns(stmt, sum->symbol);
     }
     return is_used;
 }

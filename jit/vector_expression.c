@@ -11,15 +11,6 @@
 
 /* ---- what does not change -------------------------------------------------------------------- */
 
-static bool assigns(const struct ir_stmt *first, const struct ir_symbol *symbol)
-{
-    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next)
-        if ((stmt->kind == IR_ASSIGN && stmt->symbol == symbol) || assigns(stmt->body, symbol) ||
-            assigns(stmt->otherwise, symbol))
-            return true;
-    return false;
-}
-
 static bool declares(const struct ir_stmt *first, const struct ir_symbol *symbol)
 {
     for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next)
@@ -46,7 +37,7 @@ static bool symbol_is_invariant(const struct vector_builder *builder, const stru
     case IR_SYMBOL_LET:
         return !vector_memo_declares(builder, symbol);
     case IR_SYMBOL_VARIABLE:
-        return !vector_memo_declares(builder, symbol) && !assigns(builder->stmt->body, symbol);
+        return !vector_memo_declares(builder, symbol) && !ir_block_assigns(builder->stmt->body, symbol);
     }
     return false;
 }

@@ -141,15 +141,6 @@ bool vector_bounds_stay(const struct vector_builder *builder)
 
 /* ---- accumulators ---------------------------------------------------------------------------- */
 
-static bool assigns(const struct ir_stmt *first, const struct ir_symbol *symbol)
-{
-    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next)
-        if ((stmt->kind == IR_ASSIGN && stmt->symbol == symbol) || assigns(stmt->body, symbol) ||
-            assigns(stmt->otherwise, symbol))
-            return true;
-    return false;
-}
-
 static void set(struct vector_builder *builder, int accumulator, int value)
 {
     const struct vector_accumulator *row = &builder->loop->accumulators.items[accumulator];
@@ -218,7 +209,7 @@ static void find_accumulators(struct vector_builder *builder)
     const struct ir_stmt *depths = nest->loops[VECTOR_DEPTHS], *first = nest->loops[VECTOR_COLUMNS]->body;
     int held = 0;
     for (const struct ir_stmt *stmt = first; stmt != depths; stmt = stmt->next)
-        if (stmt->kind == IR_VARIABLE && assigns(depths, stmt->symbol))
+        if (stmt->kind == IR_VARIABLE && ir_block_assigns(depths, stmt->symbol))
             add_accumulator(builder, stmt->symbol, false);
     if (!builder->loop->accumulators.count)
         vector_refuse(builder);
