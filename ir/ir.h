@@ -369,6 +369,15 @@ bool ir_compute_integer(enum operation operation, int64_t a, int64_t b, int64_t 
 /* Calls visit for the expression and all below it, parents first; stops early when it returns false, and says
  * so. */
 bool ir_expr_walk(struct ir_expr *expr, bool (*visit)(struct ir_expr *expr, void *context), void *context);
+/* Whether the expression is the symbol's value and no more; whether it is that of a dim. */
+static inline bool ir_is_use_of(const struct ir_expr *expr, const struct ir_symbol *symbol)
+{
+    return expr->kind == IR_SYMBOL && expr->symbol == symbol;
+}
+static inline bool ir_is_dim(const struct ir_expr *expr)
+{
+    return expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_DIM;
+}
 /* ir_expr_walk over every expression that a statement itself holds (indices, bounds, value, in the order of
  * the text), not over those of statements inside it. */
 bool ir_stmt_expressions(struct ir_stmt *stmt, bool (*visit)(struct ir_expr *expr, void *context),
@@ -393,6 +402,8 @@ bool ir_block_loads_from(struct ir_stmt *block, const struct ir_buffer *buffer);
 bool ir_block_assigns(const struct ir_stmt *block, const struct ir_symbol *symbol);
 /* Likewise the statement itself, or one inside it. */
 bool ir_stmt_assigns(const struct ir_stmt *stmt, const struct ir_symbol *symbol);
+/* Whether the block, or a block inside, declares the symbol, be it as the variable of a loop. */
+bool ir_block_declares(const struct ir_stmt *block, const struct ir_symbol *symbol);
 /* Whether the block may change what the expression gives: assigns a variable that it reads, or stores to a
  * tensor. */
 bool ir_block_changes(struct ir_stmt *block, struct ir_expr *expr);

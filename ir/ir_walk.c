@@ -197,6 +197,17 @@ void ir_block_note_declared(struct ir_stmt *block, void *note)
     ir_block_walk(block, note_declared, note);
 }
 
+static bool declares_other(struct ir_stmt *stmt, void *symbol)
+{
+    return (stmt->kind != IR_FOR && stmt->kind != IR_LET && stmt->kind != IR_VARIABLE) ||
+           stmt->symbol != symbol;
+}
+
+bool ir_block_declares(const struct ir_stmt *block, const struct ir_symbol *symbol)
+{
+    return !ir_block_walk((struct ir_stmt *)block, declares_other, (void *)symbol);
+}
+
 static bool assigns_other(struct ir_stmt *stmt, void *symbol)
 {
     return stmt->kind != IR_ASSIGN || stmt->symbol != symbol;

@@ -8,11 +8,6 @@
 
 /* ---- conditions -------------------------------------------------------------------------- */
 
-static bool is_symbol(const struct ir_expr *expr, const struct ir_symbol *symbol)
-{
-    return expr->kind == IR_SYMBOL && expr->symbol == symbol;
-}
-
 static bool is_operation(const struct ir_expr *expr, enum operation operation)
 {
     return expr->kind == IR_OPERATION && expr->operation == operation;
@@ -24,14 +19,14 @@ static bool compares(const struct ir_expr *expr, const struct cuda_best *best)
     if (!is_operation(expr, OP_GT) && !is_operation(expr, OP_GE) && !is_operation(expr, OP_LT) &&
         !is_operation(expr, OP_LE))
         return false;
-    return (is_symbol(expr->operands[0], best->symbol) && ir_expr_equal(expr->operands[1], best->value)) ||
-           (is_symbol(expr->operands[1], best->symbol) && ir_expr_equal(expr->operands[0], best->value));
+    return (ir_is_use_of(expr->operands[0], best->symbol) && ir_expr_equal(expr->operands[1], best->value)) ||
+           (ir_is_use_of(expr->operands[1], best->symbol) && ir_expr_equal(expr->operands[0], best->value));
 }
 
 static bool is_best_twice(const struct ir_expr *expr, const struct cuda_best *best)
 {
-    return is_operation(expr, OP_EQ) && is_symbol(expr->operands[0], best->symbol) &&
-           is_symbol(expr->operands[1], best->symbol);
+    return is_operation(expr, OP_EQ) && ir_is_use_of(expr->operands[0], best->symbol) &&
+           ir_is_use_of(expr->operands[1], best->symbol);
 }
 
 /* Not a number. */
@@ -108,7 +103,7 @@ static bool note_counter(struct cuda_best *best, const struct ir_stmt *stmt)
 {
     const struct ir_expr *value = stmt->value;
     if (best->counter_count == CUDA_COUNTERS || !is_operation(value, OP_ADD) ||
-        dtype_is_float(value->dtype) || !is_symbol(value->operands[0], stmt->symbol) ||
+        dtype_is_float(value->dtype) || !ir_is_use_of(value->operands[0], stmt->symbol) ||
         value->operands[1]->kind != IR_INTEGER || is_counter(best, stmt->symbol))
         return false;
     best->counters[best->counter_count++] =

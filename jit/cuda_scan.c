@@ -64,11 +64,6 @@ static bool value_is_own(const struct ir_stmt *body, const struct ir_stmt *end, 
 
 /* ---- what an assignment does ------------------------------------------------------------------- */
 
-static bool is_use(const struct ir_expr *expr, const struct ir_symbol *symbol)
-{
-    return expr->kind == IR_SYMBOL && expr->symbol == symbol;
-}
-
 /* symbol = symbol operation value */
 static bool combination_of(const struct ir_stmt *stmt, enum operation *operation, struct cuda_change *change)
 {
@@ -76,8 +71,8 @@ static bool combination_of(const struct ir_stmt *stmt, enum operation *operation
     if (value->kind != IR_OPERATION || value->count != 2 || value->dtype != stmt->symbol->dtype)
         return false;
     bool negative = value->operation == OP_SUB;
-    int side = is_use(value->operands[0], stmt->symbol) ? 0 : 1;
-    if (!is_use(value->operands[side], stmt->symbol) || (negative && side == 1))
+    int side = ir_is_use_of(value->operands[0], stmt->symbol) ? 0 : 1;
+    if (!ir_is_use_of(value->operands[side], stmt->symbol) || (negative && side == 1))
         return false;
     *operation = negative ? OP_ADD : value->operation;
     *change = (struct cuda_change){.value = value->operands[1 - side], .negative = negative};
@@ -171,7 +166,7 @@ static bool linear_of(struct ir_kernel *kernel, struct ir_expr *expr, const stru
     *linear = (struct linear){.term = expr};
     if (expr->dtype != symbol->dtype)
         return !pass_mentions(expr, symbol);
-    if (is_use(expr, symbol))
+    if (ir_is_use_of(expr, symbol))
         *linear = (struct linear){.factor = number(kernel, symbol->dtype, 1)};
     else if (pass_mentions(expr, symbol))
         return expr->kind == IR_OPERATION && linear_operation(kernel, expr, symbol, linear);

@@ -25,29 +25,14 @@ static bool is_declaration(const struct ir_stmt *stmt, const struct ir_symbol *s
     return (stmt->kind == IR_LET || stmt->kind == IR_VARIABLE) && stmt->symbol == symbol;
 }
 
-struct declaration {
-    const struct ir_symbol *symbol;
-    bool found;
-};
-
-static bool find_declaration(struct ir_stmt *stmt, void *context)
-{
-    struct declaration *declaration = context;
-    declaration->found |= is_declaration(stmt, declaration->symbol);
-    return true;
-}
-
 /* What it assigns it declares. */
 static bool is_own(struct ir_stmt *stmt, void *context)
 {
     struct symbols *symbols = context;
-    struct declaration declaration = {.symbol = stmt->symbol};
     if (stmt->kind == IR_ALLOCATE || stmt->kind == IR_ASSERT || stmt->kind == IR_WHILE)
         symbols->good = false;
-    if (stmt->kind == IR_ASSIGN) {
-        ir_block_walk((struct ir_stmt *)symbols->body, find_declaration, &declaration);
-        symbols->good &= declaration.found;
-    }
+    if (stmt->kind == IR_ASSIGN)
+        symbols->good &= ir_block_declares(symbols->body, stmt->symbol);
     return true;
 }
 

@@ -54,12 +54,6 @@ struct growth {
     int left; /* nodes that are looked at */
 };
 
-static bool is_not_declared(struct ir_stmt *stmt, void *symbol)
-{
-    bool declares = stmt->kind == IR_LET || stmt->kind == IR_VARIABLE || stmt->kind == IR_FOR;
-    return !declares || stmt->symbol != symbol;
-}
-
 /* What it brings to the growth, `factor` times; false: nobody can tell. */
 static bool add_growth(struct growth *growth, const struct ir_expr *expr, int64_t factor)
 {
@@ -71,7 +65,7 @@ static bool add_growth(struct growth *growth, const struct ir_expr *expr, int64_
         return true;
     }
     if (expr->kind == IR_SYMBOL) {
-        bool is_inside = !ir_block_walk(growth->loop->body, is_not_declared, symbol);
+        bool is_inside = ir_block_declares(growth->loop->body, symbol);
         if (is_inside)
             return symbol->kind == IR_SYMBOL_LET && symbol->value &&
                    add_growth(growth, symbol->value, factor);

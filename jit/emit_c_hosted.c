@@ -81,12 +81,6 @@ static bool is_no_loop(struct ir_stmt *stmt, void *context)
     return stmt->kind != IR_FOR && stmt->kind != IR_WHILE;
 }
 
-/* Goes on as long as the statement is not what makes the symbol. */
-static bool lets_not(struct ir_stmt *stmt, void *symbol)
-{
-    return stmt->kind != IR_LET || stmt->symbol != symbol;
-}
-
 /* A mean of each row is what all of the row waits for. In innermost loops a choice would be in the way of
  * vectors. */
 const char *emit_hosted_quotient(const struct emitter *emitter, const struct ir_expr *expr)
@@ -97,7 +91,7 @@ const char *emit_hosted_quotient(const struct emitter *emitter, const struct ir_
     const struct ir_expr *divisor = expr->operands[1];
     if (divisor->kind != IR_SYMBOL || divisor->symbol->kind != IR_SYMBOL_LET ||
         (divisor->dtype != AKG_FLOAT32 && divisor->dtype != AKG_FLOAT64) ||
-        !ir_block_walk(emitter->around->body, lets_not, divisor->symbol))
+        ir_block_declares(emitter->around->body, divisor->symbol))
         return NULL;
     return divisor->dtype == AKG_FLOAT64 ? "akg_over" : "akg_overf";
 }
@@ -128,19 +122,13 @@ static bool accumulates(const struct ir_stmt *loop, const struct ir_symbol *symb
     return false;
 }
 
-/* Goes on as long as the statement does not declare the symbol. */
-static bool declares_not(struct ir_stmt *stmt, void *symbol)
-{
-    return stmt->kind != IR_VARIABLE || stmt->symbol != symbol;
-}
-
 /* Of a statement of the loop: no store, loop or jump; and what it assigns, the loop accumulates, or it is an
  * iteration's own. */
 static bool hands_nothing_on(struct ir_stmt *stmt, void *context)
 {
     const struct ir_stmt *loop = context;
     if (stmt->kind == IR_ASSIGN)
-        return accumulates(loop, stmt->symbol) || !ir_block_walk(loop->body, declares_not, stmt->symbol);
+        return accumulates(loop, stmt->symbol) || ir_block_declares(loop->body, stmt->symbol);
     return stmt->kind == IR_LET || stmt->kind == IR_VARIABLE || stmt->kind == IR_IF;
 }
 

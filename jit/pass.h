@@ -62,7 +62,10 @@ bool pass_is_of_call(struct ir_expr *expr);
 /* Likewise all through a loop: its iterations find the same, which may be asked where there are none. What is
  * loaded has a name in front of the loop where that is so (pass_hoist.c). */
 bool pass_is_same_in_all(const struct ir_stmt *loop, struct ir_expr *expr);
+/* Whether it has a use of the symbol; of a block, one of its expressions or of those of the blocks inside
+ * (what it declares or assigns is no use). */
 bool pass_mentions(struct ir_expr *expr, const struct ir_symbol *symbol);
+bool pass_block_mentions(struct ir_stmt *block, const struct ir_symbol *symbol);
 bool pass_access_mentions(const struct ir_access *access, const struct ir_symbol *symbol);
 
 /* ---- indices ---------------------------------------------------------------------------------- */

@@ -29,11 +29,6 @@ struct blocks {
 
 /* ---- its shape -------------------------------------------------------------------------------------- */
 
-static bool is_symbol(const struct ir_expr *expr, const struct ir_symbol *symbol)
-{
-    return expr->kind == IR_SYMBOL && expr->symbol == symbol;
-}
-
 /* What the operation joins the symbol with; NULL: it is another one. */
 static struct ir_expr *other_operand(const struct ir_expr *expr, enum operation operation,
                                      const struct ir_symbol *symbol)
@@ -41,7 +36,7 @@ static struct ir_expr *other_operand(const struct ir_expr *expr, enum operation 
     if (expr->kind != IR_OPERATION || expr->operation != operation)
         return NULL;
     for (int k = 0; k < 2; k++)
-        if (is_symbol(expr->operands[k], symbol))
+        if (ir_is_use_of(expr->operands[k], symbol))
             return expr->operands[1 - k];
     return NULL;
 }
@@ -93,8 +88,8 @@ static bool note_stored(struct ir_stmt *stmt, void *context)
 {
     struct blocks *blocks = context;
 
-    if (stmt->kind == IR_FOR && is_symbol(stmt->low, blocks->first) && is_symbol(stmt->high, blocks->last) &&
-        stmt->step > 0)
+    if (stmt->kind == IR_FOR && ir_is_use_of(stmt->low, blocks->first) &&
+        ir_is_use_of(stmt->high, blocks->last) && stmt->step > 0)
         list_push(blocks->arena, &blocks->rows, stmt->symbol);
     if (stmt->kind != IR_STORE && stmt->kind != IR_ALLOCATE)
         return true;
@@ -119,7 +114,7 @@ static bool narrow(struct blocks *blocks, const struct ir_access *access)
             continue;
         for (int axis = 0; axis < access->buffer->rank; axis++)
             for (int row = 0; row < blocks->rows.count; row++)
-                axes |= is_symbol(access->indices[axis], blocks->rows.items[row]) ? 1u << axis : 0;
+                axes |= ir_is_use_of(access->indices[axis], blocks->rows.items[row]) ? 1u << axis : 0;
         blocks->stored[k].axes &= axes;
         return blocks->stored[k].own || blocks->stored[k].axes;
     }

@@ -80,11 +80,6 @@ static bool straighten(struct pass *pass, struct ir_stmt **block, int depth)
 
 /* ---- choices ------------------------------------------------------------------------------------ */
 
-static bool is_use_of(const struct ir_expr *expr, const struct ir_symbol *symbol)
-{
-    return expr->kind == IR_SYMBOL && expr->symbol == symbol;
-}
-
 static void assign_if(struct pass *pass, struct ir_stmt *stmt, struct ir_expr *condition,
                       struct ir_expr *value)
 {
@@ -106,7 +101,7 @@ static bool unfold_count(struct ir_stmt *stmt, struct pass *pass)
         return false;
     for (int side = 0; side < 2; side++) {
         struct ir_expr *choice = sum->operands[1 - side];
-        if (!is_use_of(sum->operands[side], stmt->symbol) || choice->kind != IR_OPERATION ||
+        if (!ir_is_use_of(sum->operands[side], stmt->symbol) || choice->kind != IR_OPERATION ||
             choice->operation != OP_SELECT || choice->operands[2]->kind != IR_INTEGER ||
             choice->operands[2]->integer != 0)
             continue;
@@ -122,12 +117,12 @@ static bool unfold_choice(struct ir_stmt *stmt, struct pass *pass)
 {
     struct ir_expr *choice = stmt->value;
     if (stmt->kind != IR_ASSIGN || choice->kind != IR_OPERATION || choice->operation != OP_SELECT ||
-        !is_use_of(choice->operands[2], stmt->symbol))
+        !ir_is_use_of(choice->operands[2], stmt->symbol))
         return false;
     struct ir_expr *condition = choice->operands[0];
     if (condition->kind != IR_OPERATION || condition->operation < OP_LT || condition->operation > OP_GE ||
-        (!is_use_of(condition->operands[0], stmt->symbol) &&
-         !is_use_of(condition->operands[1], stmt->symbol)))
+        (!ir_is_use_of(condition->operands[0], stmt->symbol) &&
+         !ir_is_use_of(condition->operands[1], stmt->symbol)))
         return false;
     assign_if(pass, stmt, condition, choice->operands[1]);
     return true;

@@ -117,14 +117,10 @@ bool distribute_has_to_do(struct ir_stmt *stmt, const struct ir_symbol *symbol)
 
 /* ---- a product, and what its loop accumulates besides -------------------------------------------------- */
 
-static bool is_declaration_of(struct ir_stmt *stmt, void *symbol)
+/* Loops of what is asked have variables of their own. */
+static bool declares_scalar(const struct ir_stmt *block, const struct ir_symbol *symbol)
 {
-    return (stmt->kind != IR_LET && stmt->kind != IR_VARIABLE) || stmt->symbol != symbol;
-}
-
-static bool declares(const struct ir_stmt *block, const struct ir_symbol *symbol)
-{
-    return !ir_block_walk((struct ir_stmt *)block, is_declaration_of, (void *)symbol);
+    return symbol->kind != IR_SYMBOL_LOOP && ir_block_declares(block, symbol);
 }
 
 struct stores {
@@ -234,7 +230,7 @@ static bool is_had_later(struct ir_expr *expr, void *context)
     const struct later *later = context;
     if (expr->kind == IR_LOAD)
         return is_loaded_later(later, &expr->access);
-    if (expr->kind != IR_SYMBOL || !declares(later->columns->body, expr->symbol))
+    if (expr->kind != IR_SYMBOL || !declares_scalar(later->columns->body, expr->symbol))
         return true;
     const struct ir_stmt *store = store_of(later->columns, expr->symbol);
     return store && (expr->symbol->kind == IR_SYMBOL_LET || stands_before(store, later->stmt));
@@ -242,7 +238,7 @@ static bool is_had_later(struct ir_expr *expr, void *context)
 
 static bool is_besides(const struct ir_stmt *columns, const struct ir_stmt *stmt)
 {
-    return stmt->kind == IR_ASSIGN && !declares(columns->body, stmt->symbol);
+    return stmt->kind == IR_ASSIGN && !ir_block_declares(columns->body, stmt->symbol);
 }
 
 /* Whether the loop uses what it accumulates besides for something else. */
@@ -695,7 +691,7 @@ static bool add_reload(struct ir_expr *expr, void *context)
 {
     struct reload *reload = context;
     struct pass *pass = reload->rows->pass;
-    if (expr->kind != IR_SYMBOL || !declares(reload->columns->body, expr->symbol))
+    if (expr->kind != IR_SYMBOL || !declares_scalar(reload->columns->body, expr->symbol))
         return true;
     const struct ir_stmt *store = store_of(reload->columns, expr->symbol);
     struct ir_stmt *let = pass_declare(pass, IR_SYMBOL_LET, expr->symbol->name,

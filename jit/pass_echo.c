@@ -98,18 +98,12 @@ static bool note_store(struct ir_stmt *stmt, void *context)
     return !echo->refused;
 }
 
-static bool is_declared_elsewhere(struct ir_stmt *stmt, void *symbol)
-{
-    return (stmt->kind != IR_LET && stmt->kind != IR_VARIABLE) || stmt->symbol != symbol;
-}
-
 static bool stays_there(struct ir_expr *expr, void *context)
 {
     const struct echo *echo = context;
     return expr->kind == IR_LOAD ? expr->access.buffer != echo->store->access.buffer
            : expr->kind == IR_SYMBOL
-               ? expr->symbol != echo->loop->symbol &&
-                     ir_block_walk(echo->loop->body, is_declared_elsewhere, expr->symbol)
+               ? expr->symbol != echo->loop->symbol && !ir_block_declares(echo->loop->body, expr->symbol)
                : true;
 }
 
@@ -144,7 +138,7 @@ static bool moves_by_one(struct echo *echo, const struct pass_affine *place)
 {
     for (int k = 0; k < place->count; k++)
         if (place->terms[k].symbol != echo->loop->symbol &&
-            !ir_block_walk(echo->loop->body, is_declared_elsewhere, (void *)place->terms[k].symbol))
+            ir_block_declares(echo->loop->body, place->terms[k].symbol))
             return false;
     return pass_affine_coefficient(place, echo->loop->symbol) == 1;
 }

@@ -14,11 +14,6 @@
 
 #include "pass.h"
 
-static bool is_use_of(const struct ir_expr *expr, const struct ir_symbol *symbol)
-{
-    return expr->kind == IR_SYMBOL && expr->symbol == symbol;
-}
-
 /* OP_MAX or OP_MIN, where the condition is that the value is the greater or the lesser one of it and the
  * symbol; else OP_SELECT. */
 static enum operation extreme_of(const struct ir_expr *condition, const struct ir_symbol *symbol,
@@ -27,9 +22,9 @@ static enum operation extreme_of(const struct ir_expr *condition, const struct i
     if (condition->kind != IR_OPERATION || condition->operation < OP_LT || condition->operation > OP_GE)
         return OP_SELECT;
     bool is_greater = condition->operation == OP_GT || condition->operation == OP_GE;
-    if (is_use_of(condition->operands[1], symbol) && ir_expr_equal(condition->operands[0], value))
+    if (ir_is_use_of(condition->operands[1], symbol) && ir_expr_equal(condition->operands[0], value))
         return is_greater ? OP_MAX : OP_MIN;
-    if (is_use_of(condition->operands[0], symbol) && ir_expr_equal(condition->operands[1], value))
+    if (ir_is_use_of(condition->operands[0], symbol) && ir_expr_equal(condition->operands[1], value))
         return is_greater ? OP_MIN : OP_MAX;
     return OP_SELECT;
 }
@@ -100,9 +95,9 @@ static struct ir_expr *compared_with(const struct ir_stmt *assign, const struct 
     if (assign->kind != IR_ASSIGN || assign->symbol != symbol || value->kind != IR_OPERATION ||
         (value->operation != OP_MAX && value->operation != OP_MIN))
         return NULL;
-    return is_use_of(value->operands[0], symbol)   ? value->operands[1]
-           : is_use_of(value->operands[1], symbol) ? value->operands[0]
-                                                   : NULL;
+    return ir_is_use_of(value->operands[0], symbol)   ? value->operands[1]
+           : ir_is_use_of(value->operands[1], symbol) ? value->operands[0]
+                                                      : NULL;
 }
 
 static bool is_same_element(struct ir_kernel *kernel, const struct ir_access *a, const struct ir_access *b)
@@ -150,7 +145,7 @@ static bool visit(struct ir_stmt *stmt, void *context)
     if (operation == OP_SELECT)
         return true;
     /* as the condition has it, which comes first: there it stops, if it does */
-    struct ir_expr *value = compared->operands[is_use_of(compared->operands[0], assign->symbol)];
+    struct ir_expr *value = compared->operands[ir_is_use_of(compared->operands[0], assign->symbol)];
     pass_set_value(assign,
                    ir_operation(kernel, operation, ir_symbol_use(kernel, assign->symbol), value, NULL));
     if (rest) {

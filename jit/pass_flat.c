@@ -325,14 +325,9 @@ static struct ir_stmt *loop_over_row(struct flat *flat, struct ir_stmt *old, str
     return loop;
 }
 
-static bool is_extent(const struct ir_expr *expr)
-{
-    return expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_DIM;
-}
-
 static struct ir_expr *not_negative(struct flat *flat, struct ir_expr *expr)
 {
-    return is_extent(expr) || expr->kind == IR_INTEGER ? expr : combine(flat, OP_MAX, expr, number(flat, 0));
+    return ir_is_dim(expr) || expr->kind == IR_INTEGER ? expr : combine(flat, OP_MAX, expr, number(flat, 0));
 }
 
 static struct ir_stmt *loop_over_rows(struct flat *flat, struct ir_stmt *old, struct ir_expr *count)

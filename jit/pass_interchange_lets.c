@@ -96,15 +96,10 @@ struct rows {
     struct ir_stmt **own_end;
 };
 
-static bool is_not_symbol(struct ir_expr *expr, void *symbol)
-{
-    return expr->kind != IR_SYMBOL || expr->symbol != symbol;
-}
-
 /* Whether anything from the next loop on has a use of the value. */
 static bool is_used(const struct rows *rows, const struct ir_stmt *let)
 {
-    return !ir_block_expressions(rows->nest->loops[rows->at + 1], is_not_symbol, let->symbol);
+    return pass_block_mentions(rows->nest->loops[rows->at + 1], let->symbol);
 }
 
 /* Whether it is a load that needs none of the others. */

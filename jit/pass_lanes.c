@@ -49,16 +49,10 @@ static struct lanes_moved *find_moved(struct lanes *lanes, const struct ir_acces
     return NULL;
 }
 
-static bool is_not_declared(struct ir_stmt *stmt, void *symbol)
-{
-    bool declares = stmt->kind == IR_VARIABLE || stmt->kind == IR_LET || stmt->kind == IR_FOR;
-    return !declares || stmt->symbol != symbol;
-}
-
 bool lanes_is_from_outside(struct ir_expr *expr, void *context)
 {
     const struct lanes *lanes = context;
-    return expr->kind != IR_SYMBOL || ir_block_walk(lanes->made->body, is_not_declared, expr->symbol);
+    return expr->kind != IR_SYMBOL || !ir_block_declares(lanes->made->body, expr->symbol);
 }
 
 /* Whether the access can stand beside the loop, and no other store that is brought back with it may be to the

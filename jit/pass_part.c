@@ -72,11 +72,6 @@ static bool stores_alone(struct ir_stmt *body, const struct ir_stmt *part)
 /* ---- loops ------------------------------------------------------------------------------------------------
  */
 
-static bool is_other(struct ir_stmt *stmt, void *symbol)
-{
-    return stmt->kind != IR_VARIABLE || stmt->symbol != symbol;
-}
-
 static bool is_few(struct ir_stmt *stmt, void *count)
 {
     (void)stmt;
@@ -87,7 +82,7 @@ static bool is_few(struct ir_stmt *stmt, void *count)
 static bool is_plain(struct ir_stmt *stmt, void *body)
 {
     if (stmt->kind == IR_ASSIGN)
-        return !ir_block_walk(body, is_other, stmt->symbol);
+        return ir_block_declares(body, stmt->symbol);
     return stmt->kind == IR_FOR || stmt->kind == IR_STORE || stmt->kind == IR_LET || stmt->kind == IR_IF ||
            stmt->kind == IR_VARIABLE;
 }

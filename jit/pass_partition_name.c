@@ -21,11 +21,6 @@ static bool is_steady(struct ir_expr *expr, void *context)
                                        expr->symbol->kind != IR_SYMBOL_VARIABLE);
 }
 
-static bool declares(struct ir_stmt *stmt, void *symbol)
-{
-    return stmt->kind != IR_LET || stmt->symbol != symbol;
-}
-
 /* As int64, or a name that has been given to it. */
 static bool is_element(struct ir_expr *expr, const struct ir_stmt *loop)
 {
@@ -35,7 +30,7 @@ static bool is_element(struct ir_expr *expr, const struct ir_stmt *loop)
         element = expr->operands[0];
     if (element->kind == IR_SYMBOL)
         return is_cast && element->symbol->kind == IR_SYMBOL_LET &&
-               ir_block_walk(loop->body, declares, element->symbol);
+               !ir_block_declares(loop->body, element->symbol);
     return element->kind == IR_LOAD && expr->dtype == AKG_INT64 && !pass_expr_may_stop(expr) &&
            ir_expr_walk(expr, is_steady, (void *)loop);
 }

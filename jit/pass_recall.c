@@ -27,14 +27,6 @@ struct recaller {
 
 /* ---- what the value is made of ------------------------------------------------------------------- */
 
-static bool is_not_declared(struct ir_stmt *stmt, void *context)
-{
-    const struct recaller *recaller = context;
-    bool declares = stmt->kind == IR_VARIABLE || stmt->kind == IR_LET || stmt->kind == IR_FOR;
-
-    return !declares || stmt->symbol != recaller->other;
-}
-
 static bool count_assignments(struct ir_stmt *stmt, void *context)
 {
     struct recaller *recaller = context;
@@ -53,8 +45,7 @@ static bool is_assigned(struct recaller *recaller, struct ir_symbol *symbol)
 
 static bool is_from_outside(struct recaller *recaller, struct ir_symbol *symbol)
 {
-    recaller->other = symbol;
-    return symbol != recaller->loop->symbol && ir_block_walk(recaller->loop->body, is_not_declared, recaller);
+    return symbol != recaller->loop->symbol && !ir_block_declares(recaller->loop->body, symbol);
 }
 
 static void note_load(struct recaller *recaller, const struct ir_access *access)
@@ -109,23 +100,14 @@ static bool is_small(struct recaller *recaller)
 
 /* ---- where the scalar is used ------------------------------------------------------------------- */
 
-static bool is_other_use(struct ir_expr *expr, void *symbol)
-{
-    return expr->kind != IR_SYMBOL || expr->symbol != symbol;
-}
-
-static bool mentions(struct ir_stmt *block, struct ir_symbol *symbol)
-{
-    return block && !ir_block_expressions(block, is_other_use, symbol);
-}
-
 static bool is_left_to_next(struct recaller *recaller)
 {
     struct ir_symbol *symbol = recaller->assign->symbol;
 
     return symbol->kind == IR_SYMBOL_VARIABLE && !dtype_is_half(symbol->dtype) &&
            is_from_outside(recaller, symbol) && is_assigned(recaller, symbol) && recaller->count == 1 &&
-           mentions(recaller->loop->body, symbol) && !mentions(recaller->assign->next, symbol) &&
+           pass_block_mentions(recaller->loop->body, symbol) &&
+           !pass_block_mentions(recaller->assign->next, symbol) &&
            !pass_mentions(recaller->assign->value, symbol) && is_small(recaller);
 }
 
@@ -226,7 +208,7 @@ static bool is_forgotten(struct ir_stmt *block, const struct recaller *recaller)
 
     while (stmt != recaller->loop && !(stmt->kind == IR_VARIABLE && stmt->symbol == recaller->assign->symbol))
         stmt = stmt->next;
-    return stmt != recaller->loop && !mentions(recaller->loop->next, recaller->assign->symbol);
+    return stmt != recaller->loop && !pass_block_mentions(recaller->loop->next, recaller->assign->symbol);
 }
 
 static bool recall_in(struct pass *pass, struct ir_stmt *block, struct ir_stmt *loop)

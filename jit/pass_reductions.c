@@ -33,11 +33,6 @@ static struct accumulator *accumulator_of(struct recognizer *recognizer, struct 
     return symbol->note;
 }
 
-static bool is_use(const struct ir_expr *expr, const struct ir_symbol *symbol)
-{
-    return expr->kind == IR_SYMBOL && expr->symbol == symbol;
-}
-
 static bool count_use(struct ir_expr *expr, void *context)
 {
     struct recognizer *recognizer = context;
@@ -80,11 +75,11 @@ static bool is_term(const struct ir_expr *value, const struct ir_symbol *symbol,
     bool right_is_product = right->kind == IR_OPERATION && right->operation == OP_MUL;
     bool left_is_product = left->kind == IR_OPERATION && left->operation == OP_MUL;
 
-    if (is_use(left, symbol)) {
+    if (ir_is_use_of(left, symbol)) {
         *products &= right_is_product;
         return true;
     }
-    if (value->operation == OP_ADD && is_use(right, symbol)) {
+    if (value->operation == OP_ADD && ir_is_use_of(right, symbol)) {
         *products &= left_is_product;
         return true;
     }
@@ -108,9 +103,9 @@ static enum ir_reduction_kind kind_of_assign(struct ir_stmt *stmt)
                : products                               ? IR_REDUCTION_DOT
                                                         : IR_REDUCTION_SUM;
     if (kind == IR_REDUCTION_DOT)
-        return is_use(value->operands[2], stmt->symbol) ? kind : IR_REDUCTION_COUNT;
-    if (kind == IR_REDUCTION_COUNT || is_use(value->operands[0], stmt->symbol) ||
-        is_use(value->operands[1], stmt->symbol))
+        return ir_is_use_of(value->operands[2], stmt->symbol) ? kind : IR_REDUCTION_COUNT;
+    if (kind == IR_REDUCTION_COUNT || ir_is_use_of(value->operands[0], stmt->symbol) ||
+        ir_is_use_of(value->operands[1], stmt->symbol))
         return kind;
     return IR_REDUCTION_COUNT;
 }
@@ -123,7 +118,7 @@ struct counting {
 static bool count_symbol(struct ir_expr *expr, void *context)
 {
     struct counting *counting = context;
-    counting->count += is_use(expr, counting->symbol);
+    counting->count += ir_is_use_of(expr, counting->symbol);
     return true;
 }
 
@@ -167,8 +162,8 @@ static const struct ir_expr *compared(const struct ir_expr *condition, const str
                                             condition->operation != OP_LT && condition->operation != OP_LE))
         return NULL;
     greater = condition->operation == OP_GT || condition->operation == OP_GE;
-    left = is_use(condition->operands[0], symbol);
-    if (!left && !is_use(condition->operands[1], symbol))
+    left = ir_is_use_of(condition->operands[0], symbol);
+    if (!left && !ir_is_use_of(condition->operands[1], symbol))
         return NULL;
     *kind = greater != left ? IR_REDUCTION_ARGMAX : IR_REDUCTION_ARGMIN;
     return condition->operands[left ? 1 : 0];

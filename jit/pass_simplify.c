@@ -36,27 +36,22 @@ static struct ir_expr *extent_of(struct extents *extents, struct ir_expr *expr)
     return expr;
 }
 
-static bool is_dim(const struct ir_expr *expr)
-{
-    return expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_DIM;
-}
-
 /* A constant stands for a dim, and the first dim for a later one. */
 static void make_equal(struct extents *extents, struct ir_expr *a, struct ir_expr *b)
 {
     a = extent_of(extents, a);
     b = extent_of(extents, b);
-    if (is_dim(a) && is_dim(b) && a->symbol->index < b->symbol->index)
+    if (ir_is_dim(a) && ir_is_dim(b) && a->symbol->index < b->symbol->index)
         extents->simplifier->extents[b->symbol->index] = a;
-    else if (is_dim(a) && (b->kind == IR_INTEGER || (is_dim(b) && a->symbol != b->symbol)))
+    else if (ir_is_dim(a) && (b->kind == IR_INTEGER || (ir_is_dim(b) && a->symbol != b->symbol)))
         extents->simplifier->extents[a->symbol->index] = b;
-    else if (is_dim(b) && a->kind == IR_INTEGER)
+    else if (ir_is_dim(b) && a->kind == IR_INTEGER)
         extents->simplifier->extents[b->symbol->index] = a;
 }
 
 static void note_order(struct extents *extents, struct ir_expr *a, struct ir_expr *b)
 {
-    if (!is_dim(a) || !is_dim(b))
+    if (!ir_is_dim(a) || !ir_is_dim(b))
         return;
     for (int k = 0; k < extents->count; k++)
         if (extents->orders[k].a == b->symbol && extents->orders[k].b == a->symbol)

@@ -180,6 +180,11 @@ bool pass_mentions(struct ir_expr *expr, const struct ir_symbol *symbol)
     return !ir_expr_walk(expr, is_other, (void *)symbol);
 }
 
+bool pass_block_mentions(struct ir_stmt *block, const struct ir_symbol *symbol)
+{
+    return !ir_block_expressions(block, is_other, (void *)symbol);
+}
+
 bool pass_access_mentions(const struct ir_access *access, const struct ir_symbol *symbol)
 {
     for (int k = 0; k < access->buffer->rank; k++)

@@ -13,12 +13,6 @@ struct mentions {
     bool rows, columns, depths, loads, other;
 };
 
-static bool is_declared_inside(struct ir_stmt *stmt, void *symbol)
-{
-    bool declares = stmt->kind == IR_LET || stmt->kind == IR_VARIABLE || stmt->kind == IR_FOR;
-    return !(declares && stmt->symbol == symbol);
-}
-
 static bool note_mention(struct ir_expr *expr, void *context)
 {
     struct mentions *mentions = context;
@@ -30,9 +24,9 @@ static bool note_mention(struct ir_expr *expr, void *context)
         mentions->rows |= rows;
         mentions->columns |= columns;
         mentions->depths |= depths;
-        mentions->other |= !rows && !columns && !depths &&
-                           (expr->symbol->kind == IR_SYMBOL_VARIABLE ||
-                            !ir_block_walk(nest->rows->body, is_declared_inside, expr->symbol));
+        mentions->other |=
+            !rows && !columns && !depths &&
+            (expr->symbol->kind == IR_SYMBOL_VARIABLE || ir_block_declares(nest->rows->body, expr->symbol));
     } else if (expr->kind == IR_LOAD) {
         mentions->loads = true;
         mentions->other |= ir_block_stores_to(nest->rows->body, expr->access.buffer);
@@ -242,11 +236,6 @@ static bool needs_what_was(const struct tile_nest *nest, const struct ir_stmt *s
     return all.count > first.count;
 }
 
-static bool is_no_use(struct ir_expr *expr, void *symbol)
-{
-    return expr->kind != IR_SYMBOL || expr->symbol != symbol;
-}
-
 /* Whether a statement between the declaration and the loop has to do with the sum: it would see what a
  * stretch has left there. */
 static bool is_used_before(const struct ir_stmt *sum, const struct ir_stmt *depths)
@@ -256,8 +245,7 @@ static bool is_used_before(const struct ir_stmt *sum, const struct ir_stmt *dept
     for (struct ir_stmt *stmt = sum->next; stmt != depths; stmt = stmt->next) {
         struct ir_stmt alone = *stmt;
         alone.next = NULL;
-        is_used |=
-            !ir_block_expressions(&alone, is_no_use, sum->symbol) || ir_stmt_assigns(stmt, sum->symbol);
+        is_used |= pass_block_mentions(&alone, sum->symbol) || ir_stmt_assigns(stmt, sum->symbol);
     }
     return is_used;
 }

@@ -425,22 +425,11 @@ static bool keep_temporary(struct ir_stmt *stmt, void *context)
     return true;
 }
 
-struct assignment {
-    struct ir_stmt *loop;
-    const struct ir_symbol *symbol;
-};
-
-static bool is_not_declared(struct ir_stmt *stmt, void *context)
-{
-    const struct assignment *assignment = context;
-    return stmt->kind != IR_VARIABLE || stmt->symbol != assignment->symbol;
-}
-
 /* Only what the iteration itself has declared is assigned. */
 static bool assigns_its_own(struct ir_stmt *stmt, void *context)
 {
-    struct assignment assignment = {.loop = context, .symbol = stmt->symbol};
-    return stmt->kind != IR_ASSIGN || !ir_block_walk(assignment.loop->body, is_not_declared, &assignment);
+    const struct ir_stmt *loop = context;
+    return stmt->kind != IR_ASSIGN || ir_block_declares(loop->body, stmt->symbol);
 }
 
 static bool loop_assigns_its_own(struct ir_stmt *stmt, void *loop)

@@ -227,16 +227,6 @@ static void test_access(struct voucher *voucher, const struct ir_access *access,
 
 /* ---- tests of loops ------------------------------------------------------------------------------------ */
 
-static bool note_mention(struct ir_expr *expr, void *symbol)
-{
-    return expr->kind != IR_SYMBOL || expr->symbol != symbol;
-}
-
-static bool block_mentions(struct ir_stmt *block, struct ir_symbol *symbol)
-{
-    return !ir_block_expressions(block, note_mention, symbol);
-}
-
 static bool is_linear_block(const struct ir_stmt *block, const struct ir_symbol *symbol)
 {
     for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
@@ -295,7 +285,7 @@ static void ask_for_brevity(struct voucher *voucher, const struct ir_stmt *loop,
 
 static bool tests_each(const struct ir_stmt *loop)
 {
-    return block_mentions(loop->body, loop->symbol) &&
+    return pass_block_mentions(loop->body, loop->symbol) &&
            !((loop->step == 1 || loop->step == -1) && is_linear_block(loop->body, loop->symbol));
 }
 
@@ -330,7 +320,7 @@ static struct ir_stmt *take_fixed(struct ir_stmt *loop)
     for (struct ir_stmt *stmt = loop->body, *next; stmt; stmt = next) {
         next = stmt->next;
         stmt->next = NULL;
-        append(block_mentions(stmt, loop->symbol) ? &others : &fixed, stmt);
+        append(pass_block_mentions(stmt, loop->symbol) ? &others : &fixed, stmt);
     }
     loop->body = others.first;
     return fixed.first;
@@ -384,7 +374,7 @@ static struct ir_stmt *joined(struct voucher *voucher, struct ir_stmt *loop)
     struct ir_stmt *inner = loop->body;
     struct pass_affine low;
     if (inner->next || inner->kind != IR_FOR || loop->step != 1 ||
-        block_mentions(inner->body, loop->symbol) || !pass_affine_of(inner->low, &low) ||
+        pass_block_mentions(inner->body, loop->symbol) || !pass_affine_of(inner->low, &low) ||
         !known_count(inner) || pass_affine_coefficient(&low, loop->symbol) != known_count(inner))
         return loop;
     inner->high = at_place(voucher, loop->symbol, loop->high, inner->low);
@@ -468,7 +458,7 @@ static void build_body(struct voucher *voucher, const struct ir_stmt *stmt, cons
     }
     voucher->is_measured = voucher->is_measured_inside = false;
     build_block(voucher, stmt->body, context + is_range, out);
-    if (is_range && out->first && block_mentions(out->first, loop->symbol))
+    if (is_range && out->first && pass_block_mentions(out->first, loop->symbol))
         voucher->refused |=
             !voucher->is_measured && !(voucher->is_measured_inside && vouch_is_choice_of_call(out->first));
     voucher->is_measured_inside =

@@ -110,18 +110,13 @@ int64_t split_unit(int64_t grain)
     return grain < 2 ? 1 : grain % 16 == 0 ? grain : 2;
 }
 
-static bool is_symbol(const struct ir_expr *expr, const struct ir_symbol *symbol)
-{
-    return expr->kind == IR_SYMBOL && expr->symbol == symbol;
-}
-
 /* In which order passes leave operands is theirs. */
 static bool is_end_of_strip(const struct ir_expr *end, const struct ir_stmt *loop)
 {
     for (int k = 0; k < 2 && end->kind == IR_OPERATION && end->operation == OP_MIN; k++) {
         const struct ir_expr *next = end->operands[1 - k];
         if (ir_expr_equal(end->operands[k], loop->high) && next->kind == IR_OPERATION &&
-            next->operation == OP_ADD && is_symbol(next->operands[0], loop->symbol) &&
+            next->operation == OP_ADD && ir_is_use_of(next->operands[0], loop->symbol) &&
             next->operands[1]->kind == IR_INTEGER && next->operands[1]->integer == loop->step)
             return true;
     }
@@ -138,9 +133,9 @@ static bool count_use(struct ir_expr *expr, void *context)
 {
     struct strip *strip = context;
 
-    strip->uses += is_symbol(expr, strip->top) || is_symbol(expr, strip->end);
+    strip->uses += ir_is_use_of(expr, strip->top) || ir_is_use_of(expr, strip->end);
     strip->allowed += expr->kind == IR_OPERATION && expr->operation == OP_SUB &&
-                      is_symbol(expr->operands[1], strip->top) && expr->operands[0]->kind == IR_SYMBOL &&
+                      ir_is_use_of(expr->operands[1], strip->top) && expr->operands[0]->kind == IR_SYMBOL &&
                       expr->operands[0]->symbol->kind == IR_SYMBOL_LOOP;
     return true;
 }
@@ -151,8 +146,8 @@ static bool count_uses(struct ir_stmt *stmt, void *context)
 
     bool is_loop = stmt->kind == IR_FOR && stmt->step == 1;
 
-    strip->allowed += is_loop && is_symbol(stmt->low, strip->top);
-    strip->allowed += is_loop && is_symbol(stmt->high, strip->end);
+    strip->allowed += is_loop && ir_is_use_of(stmt->low, strip->top);
+    strip->allowed += is_loop && ir_is_use_of(stmt->high, strip->end);
     return true;
 }
 

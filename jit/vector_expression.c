@@ -11,19 +11,9 @@
 
 /* ---- what does not change -------------------------------------------------------------------- */
 
-static bool declares(const struct ir_stmt *first, const struct ir_symbol *symbol)
-{
-    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next)
-        if (((stmt->kind == IR_LET || stmt->kind == IR_VARIABLE || stmt->kind == IR_FOR) &&
-             stmt->symbol == symbol) ||
-            declares(stmt->body, symbol) || declares(stmt->otherwise, symbol))
-            return true;
-    return false;
-}
-
 bool vector_is_declared(const struct ir_stmt *stmt, const struct ir_symbol *symbol)
 {
-    return declares(stmt->body, symbol);
+    return ir_block_declares(stmt->body, symbol);
 }
 
 static bool symbol_is_invariant(const struct vector_builder *builder, const struct ir_symbol *symbol)

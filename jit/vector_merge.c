@@ -17,17 +17,12 @@ struct merge {
     vector_equals *equals; /* gets what must be equal in a call; NULL: it must be known to be */
 };
 
-static bool is_symbol(const struct ir_expr *expr, const struct ir_symbol *symbol)
-{
-    return expr->kind == IR_SYMBOL && expr->symbol == symbol;
-}
-
 static bool access_merges(const struct merge *merge, const struct ir_access *access);
 
 /* Neither variable, but in accesses where both stand side by side. */
 static bool expr_merges(const struct merge *merge, const struct ir_expr *expr)
 {
-    if (is_symbol(expr, merge->outer) || is_symbol(expr, merge->column))
+    if (ir_is_use_of(expr, merge->outer) || ir_is_use_of(expr, merge->column))
         return false;
     if (expr->kind == IR_LOAD)
         return access_merges(merge, &expr->access);
@@ -57,8 +52,8 @@ static bool access_merges(const struct merge *merge, const struct ir_access *acc
     const struct ir_buffer *buffer = access->buffer;
     bool found = false;
     for (int axis = 0; axis < buffer->rank; axis++) {
-        bool is_pair = axis + 1 < buffer->rank && is_symbol(access->indices[axis], merge->outer) &&
-                       is_symbol(access->indices[axis + 1], merge->column);
+        bool is_pair = axis + 1 < buffer->rank && ir_is_use_of(access->indices[axis], merge->outer) &&
+                       ir_is_use_of(access->indices[axis + 1], merge->column);
         if (!is_pair && !expr_merges(merge, access->indices[axis]))
             return false;
         if (!is_pair)
