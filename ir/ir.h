@@ -394,6 +394,24 @@ bool ir_block_expressions(struct ir_stmt *block, bool (*visit)(struct ir_expr *e
                           void *context);
 /* Whether a statement of the block, or of the blocks inside, stores to the buffer. */
 bool ir_block_stores_to(struct ir_stmt *block, const struct ir_buffer *buffer);
+/* Of an expression alone, not of what the LETs in it stand for: whether it loads anything; whether all it
+ * loads is of inputs, to which nothing stores; whether it uses a variable. */
+bool ir_expr_loads(const struct ir_expr *expr);
+bool ir_expr_loads_only_inputs(const struct ir_expr *expr);
+bool ir_expr_has_variable(const struct ir_expr *expr);
+/* Whether it has the same value wherever its symbols are in scope: all it loads is of inputs, and it uses no
+ * variable. */
+bool ir_expr_is_stable(const struct ir_expr *expr);
+/* How many loads there are in the block, and in the blocks inside. */
+int ir_block_count_loads(const struct ir_stmt *block);
+/* Whether it is an operation that need not evaluate all its operands; whether there is one in the expression.
+ */
+static inline bool ir_is_choosing(const struct ir_expr *expr)
+{
+    return expr->kind == IR_OPERATION &&
+           (expr->operation == OP_SELECT || expr->operation == OP_AND || expr->operation == OP_OR);
+}
+bool ir_expr_chooses(const struct ir_expr *expr);
 /* Whether the expression, or one of theirs, loads from it. */
 bool ir_expr_loads_from(struct ir_expr *expr, const struct ir_buffer *buffer);
 bool ir_block_loads_from(struct ir_stmt *block, const struct ir_buffer *buffer);

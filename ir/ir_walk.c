@@ -93,6 +93,73 @@ bool ir_block_expressions(struct ir_stmt *block, bool (*visit)(struct ir_expr *e
     return ir_block_walk(block, visit_expressions, &inner);
 }
 
+static bool is_no_load(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return expr->kind != IR_LOAD;
+}
+
+bool ir_expr_loads(const struct ir_expr *expr)
+{
+    return !ir_expr_walk((struct ir_expr *)expr, is_no_load, NULL);
+}
+
+static bool is_no_load_but_of_input(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return expr->kind != IR_LOAD || expr->access.buffer->role == IR_INPUT;
+}
+
+bool ir_expr_loads_only_inputs(const struct ir_expr *expr)
+{
+    return ir_expr_walk((struct ir_expr *)expr, is_no_load_but_of_input, NULL);
+}
+
+static bool is_no_variable(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return expr->kind != IR_SYMBOL || expr->symbol->kind != IR_SYMBOL_VARIABLE;
+}
+
+bool ir_expr_has_variable(const struct ir_expr *expr)
+{
+    return !ir_expr_walk((struct ir_expr *)expr, is_no_variable, NULL);
+}
+
+static bool is_stable(struct ir_expr *expr, void *context)
+{
+    return is_no_load_but_of_input(expr, context) && is_no_variable(expr, context);
+}
+
+bool ir_expr_is_stable(const struct ir_expr *expr)
+{
+    return ir_expr_walk((struct ir_expr *)expr, is_stable, NULL);
+}
+
+static bool count_load(struct ir_expr *expr, void *count)
+{
+    *(int *)count += expr->kind == IR_LOAD;
+    return true;
+}
+
+int ir_block_count_loads(const struct ir_stmt *block)
+{
+    int count = 0;
+    ir_block_expressions((struct ir_stmt *)block, count_load, &count);
+    return count;
+}
+
+static bool evaluates_all(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return !ir_is_choosing(expr);
+}
+
+bool ir_expr_chooses(const struct ir_expr *expr)
+{
+    return !ir_expr_walk((struct ir_expr *)expr, evaluates_all, NULL);
+}
+
 static bool loads_elsewhere(struct ir_expr *expr, void *buffer)
 {
     return expr->kind != IR_LOAD || expr->access.buffer != buffer;

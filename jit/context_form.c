@@ -374,15 +374,6 @@ static bool operation_form(struct context *context, const struct ir_expr *expr, 
     }
 }
 
-/* Whether the expression gives the same value wherever it is evaluated in its scope. */
-static bool is_stable(struct ir_expr *expr, void *unused)
-{
-    (void)unused;
-    if (expr->kind == IR_SYMBOL)
-        return expr->symbol->kind != IR_SYMBOL_VARIABLE;
-    return expr->kind != IR_LOAD || expr->access.buffer->role == IR_INPUT;
-}
-
 /* Arithmetic of narrow integers, which may wrap: the same atom wherever it stands, so that `0 <= k + 1 < M`
  * says of `x[k + 1]` where it is. Of many expressions those that are met first. */
 static void named_opaque(struct context *context, const struct ir_expr *expr, struct linear *out)
@@ -397,8 +388,7 @@ static void named_opaque(struct context *context, const struct ir_expr *expr, st
             return;
         }
     context_opaque(context, expr->dtype, out);
-    if (is_narrow && context->named.count < MOST_NAMED &&
-        ir_expr_walk((struct ir_expr *)expr, is_stable, NULL))
+    if (is_narrow && context->named.count < MOST_NAMED && ir_expr_is_stable(expr))
         list_push(context->arena, &context->named, ((struct context_named){expr, *out}));
 }
 
@@ -511,7 +501,7 @@ static void collect_facts(struct context *context, const struct ir_expr *expr, b
         else
             facts->exact = false;
     } else if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET && expr->symbol->value &&
-               ir_expr_walk(expr->symbol->value, is_stable, NULL)) {
+               ir_expr_is_stable(expr->symbol->value)) {
         collect_facts(context, expr->symbol->value, truth, facts, depth + 1);
     } else if (expr->kind != IR_OPERATION) {
         facts->exact = false;
@@ -569,7 +559,7 @@ void context_remaining_facts(struct context *context, struct ir_expr *expr, bool
 {
     facts->count = facts->visited = 0;
     facts->exact = true;
-    if (ir_expr_walk(expr, is_stable, NULL))
+    if (ir_expr_is_stable(expr))
         collect_remaining(context, expr, truth, facts, 0);
 }
 

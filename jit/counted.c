@@ -171,24 +171,13 @@ static bool declares(const struct ir_stmt *block, const struct ir_symbol *variab
 
 /* ---- the change -------------------------------------------------------------------------------------- */
 
-/* It is neither a variable nor an element that the kernel may store. */
-static bool is_fixed(struct ir_expr *expr, void *context)
-{
-    (void)context;
-    if (expr->kind == IR_LOAD)
-        return expr->access.buffer->role == IR_INPUT;
-    return expr->kind != IR_SYMBOL || expr->symbol->kind != IR_SYMBOL_VARIABLE;
-}
-
 /* What the variable was set to last, right before the loop in its block, if that is still so; else itself. */
 static struct ir_expr *begin_of(const struct counted *counted, const struct ir_stmt *block)
 {
     struct ir_expr *begin = NULL;
     for (const struct ir_stmt *stmt = block; stmt != counted->loop; stmt = stmt->next) {
         if ((stmt->kind == IR_VARIABLE || stmt->kind == IR_ASSIGN) && stmt->symbol == counted->variable)
-            begin = pass_is_pure_of_loads(stmt->value) && ir_expr_walk(stmt->value, is_fixed, NULL)
-                        ? stmt->value
-                        : NULL;
+            begin = pass_is_pure_of_loads(stmt->value) && ir_expr_is_stable(stmt->value) ? stmt->value : NULL;
         else if (ir_stmt_assigns(stmt, counted->variable))
             begin = NULL;
     }
@@ -289,7 +278,7 @@ static void assign_at_breaks(const struct counted *counted, struct ir_stmt **blo
 /* Where the loop begins, as it is before it: the variable gets another value there. */
 static struct ir_stmt *hold_begin(const struct counted *counted, struct ir_expr **begin)
 {
-    if (ir_expr_walk(*begin, is_fixed, NULL))
+    if (ir_expr_is_stable(*begin))
         return NULL;
     struct ir_stmt *held = pass_declare(counted->pass, IR_SYMBOL_LET, "begin", *begin, counted->loop->span);
     *begin = ir_symbol_use(counted->kernel, held->symbol);

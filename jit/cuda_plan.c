@@ -61,15 +61,9 @@ bool cuda_lives_inside(const struct cuda_plan *plan, const struct ir_stmt *loop,
 }
 
 /* Loads of inputs only, and nothing that may stop: the same value whenever it is computed. */
-static bool is_fixed_load(struct ir_expr *expr, void *context)
-{
-    (void)context;
-    return expr->kind != IR_LOAD || expr->access.buffer->role == IR_INPUT;
-}
-
 static bool is_fixed(struct ir_expr *expr)
 {
-    return !pass_expr_may_stop(expr) && ir_expr_walk(expr, is_fixed_load, NULL);
+    return !pass_expr_may_stop(expr) && ir_expr_loads_only_inputs(expr);
 }
 
 static bool is_settled_value(struct ir_expr *expr);

@@ -291,13 +291,6 @@ static bool note_running(struct ir_expr *expr, void *context)
     return true;
 }
 
-static bool is_always_evaluated(struct ir_expr *expr, void *context)
-{
-    (void)context;
-    return expr->kind != IR_OPERATION ||
-           (expr->operation != OP_AND && expr->operation != OP_OR && expr->operation != OP_SELECT);
-}
-
 /* Four neighbours at once: the index is the loop's variable alone, which counts from 0 by one, and nothing
  * else in the term hangs on it; and the load is always done. */
 static bool brings_quads(const struct cuda_tiling *tiling, const struct cuda_term *term,
@@ -305,8 +298,7 @@ static bool brings_quads(const struct cuda_tiling *tiling, const struct cuda_ter
 {
     const struct cuda_chain *chain = &tiling->axes[term->runs];
     const struct ir_stmt *loop = chain->loops[chain->fastest];
-    if (!running->load || running->uses != 1 ||
-        !ir_expr_walk((struct ir_expr *)term->value, is_always_evaluated, NULL))
+    if (!running->load || running->uses != 1 || ir_expr_chooses(term->value))
         return false;
     const struct ir_access *access = &running->load->access;
     const struct ir_expr *index = access->indices[access->buffer->rank - 1];

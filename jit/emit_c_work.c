@@ -29,17 +29,11 @@ struct work {
 
 /* ---- operations ------------------------------------------------------------------------------------ */
 
-static bool is_no_load(struct ir_expr *expr, void *context)
-{
-    (void)context;
-    return expr->kind != IR_LOAD;
-}
-
 /* Indices out of tensors: elements are gathered. */
 static bool is_gathered(const struct ir_access *access)
 {
     for (int axis = 0; axis < access->buffer->rank; axis++)
-        if (!ir_expr_walk(access->indices[axis], is_no_load, NULL))
+        if (ir_expr_loads(access->indices[axis]))
             return true;
     return false;
 }
@@ -104,7 +98,7 @@ static double operations_of(const struct ir_stmt *stmt)
         stmt->kind == IR_IF || stmt->kind == IR_WHILE || stmt->kind == IR_LET)
         bytes += operations_in(stmt->value, 0);
     for (int axis = 0; stmt->kind == IR_STORE && axis < stmt->access.buffer->rank; axis++)
-        if (!ir_expr_walk(stmt->access.indices[axis], is_no_load, NULL))
+        if (ir_expr_loads(stmt->access.indices[axis]))
             bytes += operations_in(stmt->access.indices[axis], 0);
     return bytes / 4.0;
 }

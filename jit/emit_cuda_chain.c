@@ -118,16 +118,9 @@ void emit_cuda_unroll(struct cuda_emitter *cuda, int times)
         emit_line(&cuda->emitter, "#pragma unroll %d", cuda->unrolled / times);
 }
 
-static bool count_load(struct ir_expr *expr, void *context)
-{
-    *(int *)context += expr->kind == IR_LOAD;
-    return true;
-}
-
 int emit_cuda_under_way(const struct cuda_emitter *cuda, const struct ir_stmt *body)
 {
-    int loads = 0;
-    ir_block_expressions((struct ir_stmt *)body, count_load, &loads);
+    int loads = ir_block_count_loads(body);
     int most = cuda->together.is_squad ? CUDA_UNROLLED / 2 : CUDA_UNROLLED;
     return !cuda_body_is_plain(body) ? 0 : loads < 2 ? most : loads < 4 ? most / loads : 0;
 }

@@ -189,26 +189,13 @@ static bool note_load(struct ir_expr *expr, void *context)
     return !echo->refused;
 }
 
-static bool is_no_load(struct ir_expr *expr, void *context)
-{
-    (void)context;
-    return expr->kind != IR_LOAD;
-}
-
-static bool is_always_computed(struct ir_expr *expr, void *context)
-{
-    (void)context;
-    return expr->kind != IR_OPERATION ||
-           (expr->operation != OP_SELECT && expr->operation != OP_AND && expr->operation != OP_OR);
-}
-
 /* Whether an iteration computes all of what it stores, whatever it is that it does. */
 static bool stores_always(const struct echo *echo)
 {
     const struct ir_stmt *stmt = echo->loop->body;
     while (stmt && stmt != echo->store)
         stmt = stmt->next;
-    return stmt && ir_expr_walk(echo->store->value, is_always_computed, NULL);
+    return stmt && !ir_expr_chooses(echo->store->value);
 }
 
 /* Finds the distance, which may be of any sign, as an expression; false: there is none. What it loads is
@@ -218,7 +205,7 @@ static bool find_echo(struct echo *echo)
     struct ir_stmt *body = echo->loop->body;
     return ir_block_walk(body, note_store, echo) && echo->store &&
            ir_block_expressions(body, note_load, echo) && echo->distance &&
-           (ir_expr_walk(echo->distance, is_no_load, NULL) || stores_always(echo));
+           (!ir_expr_loads(echo->distance) || stores_always(echo));
 }
 
 /* ---- pieces ------------------------------------------------------------------------------------------ */
@@ -270,7 +257,7 @@ static struct ir_stmt *name_distance(struct echo *echo)
     struct pass *pass = echo->pass;
     struct ir_stmt *loop = echo->loop;
     struct ir_expr *distance = echo->distance;
-    if (!ir_expr_walk(distance, is_no_load, NULL)) {
+    if (ir_expr_loads(distance)) {
         struct ir_expr *runs =
             pass_apply(pass, OP_LT, pass_copy(pass, loop->low), pass_copy(pass, loop->high));
         distance = ir_operation(pass->kernel, OP_SELECT, runs, distance, number(pass, 0));

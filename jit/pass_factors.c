@@ -275,19 +275,13 @@ static bool count_use(struct ir_expr *expr, void *context)
     return true;
 }
 
-static bool is_no_load(struct ir_expr *expr, void *context)
-{
-    (void)context;
-    return expr->kind != IR_LOAD;
-}
-
 /* Whether one of the loops around leaves the element where it is, or data says where it is. */
 static bool adds_up(const struct factors *factors, const struct ir_stmt *store)
 {
     uint32_t moving = 0;
     for (int axis = 0; axis < store->access.buffer->rank; axis++) {
         moving |= place_of(store->access.indices[axis]).loops;
-        if (!ir_expr_walk(store->access.indices[axis], is_no_load, NULL))
+        if (ir_expr_loads(store->access.indices[axis]))
             return true;
     }
     return moving != ((uint32_t)1 << factors->depth) - 1;

@@ -49,12 +49,6 @@ static void forget_at(struct buffer_elements *elements, int at)
         elements->items[k] = elements->items[k + 1];
 }
 
-static bool is_fixed(struct ir_expr *expr, void *context)
-{
-    (void)context;
-    return expr->kind != IR_SYMBOL || expr->symbol->kind != IR_SYMBOL_VARIABLE;
-}
-
 static void know(struct forwarder *forwarder, struct ir_access *access, struct ir_stmt *store,
                  struct ir_symbol *symbol)
 {
@@ -65,7 +59,7 @@ static void know(struct forwarder *forwarder, struct ir_access *access, struct i
     elements->items[elements->count++] = (struct element){access, store, symbol, forwarder->depth};
     list_push(forwarder->pass->arena, &forwarder->learnt, elements);
     for (int k = 0; k < access->buffer->rank; k++)
-        forwarder->varying += !ir_expr_walk(access->indices[k], is_fixed, NULL);
+        forwarder->varying += ir_expr_has_variable(access->indices[k]);
 }
 
 static void forget_stored(struct forwarder *forwarder, const struct ir_access *access)

@@ -201,18 +201,11 @@ bool fuse_independent(const struct fuse_facts *a, const struct fuse_facts *b)
 /* ---- two loops
  * ------------------------------------------------------------------------------------------------ */
 
-static bool loads_no_changing(struct ir_expr *expr, void *context)
-{
-    (void)context;
-    return expr->kind != IR_LOAD || expr->access.buffer->role == IR_INPUT;
-}
-
 bool fuse_same_range(const struct ir_stmt *first, const struct ir_stmt *second)
 {
     return first->step == second->step && first->hint == second->hint &&
            ir_expr_equal(first->low, second->low) && ir_expr_equal(first->high, second->high) &&
-           ir_expr_walk(second->low, loads_no_changing, NULL) &&
-           ir_expr_walk(second->high, loads_no_changing, NULL);
+           ir_expr_loads_only_inputs(second->low) && ir_expr_loads_only_inputs(second->high);
 }
 
 static bool changes_while_it_runs(const struct pass_affine *affine)

@@ -24,17 +24,9 @@ struct narrower {
 /* ---- what may stand elsewhere ------------------------------------------------------------------------- */
 
 /* Whether it is the same wherever its names are: nothing it loads is stored to, and no test may stop. */
-static bool is_steady(struct ir_expr *expr, void *context)
-{
-    (void)context;
-    if (expr->kind == IR_LOAD)
-        return expr->access.buffer->role == IR_INPUT;
-    return expr->kind != IR_SYMBOL || expr->symbol->kind != IR_SYMBOL_VARIABLE;
-}
-
 static bool may_stand_elsewhere(struct ir_expr *expr)
 {
-    return ir_expr_walk(expr, is_steady, NULL) && !pass_expr_may_stop(expr);
+    return ir_expr_is_stable(expr) && !pass_expr_may_stop(expr);
 }
 
 /* ---- in 32 bits ---------------------------------------------------------------------------------------- */

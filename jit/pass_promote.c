@@ -436,12 +436,6 @@ static struct ir_stmt *innermost_body(const struct ir_stmt *loop)
     return loop->body;
 }
 
-static bool is_no_variable(struct ir_expr *expr, void *context)
-{
-    (void)context;
-    return expr->kind != IR_SYMBOL || expr->symbol->kind != IR_SYMBOL_VARIABLE;
-}
-
 /* Whether what follows the loop, which cannot stop, accesses the element in any case: then it is there before
  * the loop as well. */
 static bool is_accessed_behind(struct ir_stmt *loop, const struct ir_access *element)
@@ -450,7 +444,7 @@ static bool is_accessed_behind(struct ir_stmt *loop, const struct ir_access *ele
     bool stops;
 
     for (int axis = 0; axis < element->buffer->rank; axis++)
-        if (!ir_expr_walk(element->indices[axis], is_no_variable, NULL))
+        if (ir_expr_has_variable(element->indices[axis]))
             return false;
     loop->next = NULL;
     stops = loop->kind != IR_FOR || pass_block_may_stop(loop) || pass_jumps(loop->body);

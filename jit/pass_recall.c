@@ -189,16 +189,10 @@ static bool try_scalar(struct recaller *recaller, bool is_forgotten)
     return false;
 }
 
-static bool is_no_variable(struct ir_expr *expr, void *unused)
-{
-    (void)unused;
-    return expr->kind != IR_SYMBOL || expr->symbol->kind != IR_SYMBOL_VARIABLE;
-}
-
 /* The same before, in and behind the loop. */
 static bool is_fixed(struct ir_expr *bound)
 {
-    return pass_is_pure(bound) && ir_expr_walk(bound, is_no_variable, NULL);
+    return pass_is_pure(bound) && !ir_expr_has_variable(bound);
 }
 
 /* Whether nothing behind the loop asks for the scalar. */

@@ -314,13 +314,6 @@ bool pass_affine_of(const struct ir_expr *expr, struct pass_affine *out)
     return affine_of(expr, false, &left, out);
 }
 
-/* It gives the same value at another time. */
-static bool is_settled(struct ir_expr *expr, void *context)
-{
-    (void)context;
-    return expr->kind != IR_LOAD || expr->access.buffer->role == IR_INPUT;
-}
-
 static bool step_of(const struct ir_expr *expr, const struct ir_symbol *variable, int *left, int64_t *step)
 {
     int64_t steps[3] = {0, 0, 0};
@@ -388,7 +381,7 @@ enum pass_relation pass_compare(const struct ir_access *a, const struct ir_acces
     for (int k = 0; k < a->buffer->rank; k++) {
         struct pass_affine x, y;
         if (ir_expr_equal(a->indices[k], b->indices[k])) {
-            if (!ir_expr_walk(a->indices[k], is_settled, NULL))
+            if (!ir_expr_loads_only_inputs(a->indices[k]))
                 relation = PASS_UNKNOWN;
             continue;
         }

@@ -190,11 +190,12 @@ static bool is_no_function(struct ir_expr *expr, void *unused)
     return expr->kind != IR_OPERATION || (expr->operation < OP_EXP && expr->operation != OP_POW);
 }
 
-static bool is_no_load(struct ir_expr *expr, void *unused)
+/* Nor is one what a LET stands for. */
+static bool is_no_load_named(struct ir_expr *expr, void *unused)
 {
     (void)unused;
     if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET)
-        return ir_expr_walk(expr->symbol->value, is_no_load, NULL);
+        return ir_expr_walk(expr->symbol->value, is_no_load_named, NULL);
     return expr->kind != IR_LOAD;
 }
 
@@ -228,7 +229,7 @@ static bool is_long(struct ir_expr *expr)
 /* Of elements only along one loop: more of them are as dear to bring as what is computed with them. */
 static bool is_function(struct ir_expr *expr, const struct axes *axes)
 {
-    if (ir_expr_walk(expr, is_no_load, NULL))
+    if (ir_expr_walk(expr, is_no_load_named, NULL))
         return is_long(expr) || !ir_expr_walk(expr, is_no_function, NULL);
     return axes->count == 1 &&
            (lies_apart(expr, axes->loops[0]->symbol) || !ir_expr_walk(expr, is_cheap, NULL));

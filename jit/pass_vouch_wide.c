@@ -25,7 +25,7 @@ static struct ir_expr *widen(struct pass *pass, const struct ir_expr *expr)
     return ir_cast(pass->kernel, AKG_INT64, pass_copy(pass, expr));
 }
 
-static bool is_no_variable(struct ir_expr *expr, void *context)
+static bool is_no_loop_variable(struct ir_expr *expr, void *context)
 {
     (void)context;
     return expr->kind != IR_SYMBOL || expr->symbol->kind != IR_SYMBOL_LOOP;
@@ -37,7 +37,7 @@ static bool goes_along(const struct ir_expr *expr)
     if (is_sum(expr))
         return goes_along(expr->operands[0]) || goes_along(expr->operands[1]);
     return vouch_is_cast(expr) && expr->operands[0]->kind != IR_LOAD &&
-           !ir_expr_walk(expr->operands[0], is_no_variable, NULL);
+           !ir_expr_walk(expr->operands[0], is_no_loop_variable, NULL);
 }
 
 struct ir_expr *vouch_widened(struct pass *pass, const struct ir_expr *index)

@@ -164,8 +164,7 @@ static int side_of(const struct vector_builder *builder, const struct ir_expr *i
 static bool is_no_choice(struct ir_expr *expr, void *unused)
 {
     (void)unused;
-    return expr->kind != IR_OPERATION ||
-           (expr->operation != OP_SELECT && expr->operation != OP_AND && expr->operation != OP_OR);
+    return !ir_is_choosing(expr);
 }
 
 static bool is_no_branch(struct ir_stmt *stmt, void *unused)
