@@ -393,7 +393,7 @@ void ir_block_note_declared(struct ir_stmt *block, void *note);
 bool ir_block_expressions(struct ir_stmt *block, bool (*visit)(struct ir_expr *expr, void *context),
                           void *context);
 /* Whether a statement of the block, or of the blocks inside, stores to the buffer. */
-bool ir_block_stores_to(struct ir_stmt *block, const struct ir_buffer *buffer);
+bool ir_block_stores_to(const struct ir_stmt *block, const struct ir_buffer *buffer);
 /* Of an expression alone, not of what the LETs in it stand for: whether it loads anything; whether all it
  * loads is of inputs, to which nothing stores; whether it uses a variable. */
 bool ir_expr_loads(const struct ir_expr *expr);
@@ -413,8 +413,10 @@ static inline bool ir_is_choosing(const struct ir_expr *expr)
 }
 bool ir_expr_chooses(const struct ir_expr *expr);
 /* Whether the expression, or one of theirs, loads from it. */
-bool ir_expr_loads_from(struct ir_expr *expr, const struct ir_buffer *buffer);
-bool ir_block_loads_from(struct ir_stmt *block, const struct ir_buffer *buffer);
+bool ir_expr_loads_from(const struct ir_expr *expr, const struct ir_buffer *buffer);
+bool ir_block_loads_from(const struct ir_stmt *block, const struct ir_buffer *buffer);
+/* Whether the statement, or one inside it, loads from the buffer or stores to it. */
+bool ir_stmt_accesses(const struct ir_stmt *stmt, const struct ir_buffer *buffer);
 /* Whether a statement of the block, or of the blocks inside, assigns the variable (IR_ASSIGN: its declaration
  * is another thing). */
 bool ir_block_assigns(const struct ir_stmt *block, const struct ir_symbol *symbol);

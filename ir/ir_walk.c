@@ -70,9 +70,9 @@ static bool stores_elsewhere(struct ir_stmt *stmt, void *buffer)
     return !(stmt->kind == IR_STORE && stmt->access.buffer == buffer);
 }
 
-bool ir_block_stores_to(struct ir_stmt *block, const struct ir_buffer *buffer)
+bool ir_block_stores_to(const struct ir_stmt *block, const struct ir_buffer *buffer)
 {
-    return !ir_block_walk(block, stores_elsewhere, (void *)buffer);
+    return !ir_block_walk((struct ir_stmt *)block, stores_elsewhere, (void *)buffer);
 }
 
 struct expression_visit {
@@ -165,14 +165,21 @@ static bool loads_elsewhere(struct ir_expr *expr, void *buffer)
     return expr->kind != IR_LOAD || expr->access.buffer != buffer;
 }
 
-bool ir_expr_loads_from(struct ir_expr *expr, const struct ir_buffer *buffer)
+bool ir_expr_loads_from(const struct ir_expr *expr, const struct ir_buffer *buffer)
 {
-    return !ir_expr_walk(expr, loads_elsewhere, (void *)buffer);
+    return !ir_expr_walk((struct ir_expr *)expr, loads_elsewhere, (void *)buffer);
 }
 
-bool ir_block_loads_from(struct ir_stmt *block, const struct ir_buffer *buffer)
+bool ir_block_loads_from(const struct ir_stmt *block, const struct ir_buffer *buffer)
 {
-    return !ir_block_expressions(block, loads_elsewhere, (void *)buffer);
+    return !ir_block_expressions((struct ir_stmt *)block, loads_elsewhere, (void *)buffer);
+}
+
+bool ir_stmt_accesses(const struct ir_stmt *stmt, const struct ir_buffer *buffer)
+{
+    struct ir_stmt alone = *stmt;
+    alone.next = NULL;
+    return ir_block_stores_to(&alone, buffer) || ir_block_loads_from(&alone, buffer);
 }
 
 static struct ir_expr *copy_expr(struct ir_kernel *kernel, const struct ir_expr *expr, bool substitute)

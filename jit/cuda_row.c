@@ -265,23 +265,18 @@ static void keep_load(const struct ir_expr *load, void *context)
 
 /* ---- stores that are stored again ------------------------------------------------------------- */
 
-static bool loads_not(struct ir_expr *expr, void *buffer)
-{
-    return expr->kind != IR_LOAD || expr->access.buffer != buffer;
-}
-
 struct loads {
     const struct cuda_row *row;
     const struct cuda_kept *kept;
-    int loop;
+    int loop; /* that they are in; -1: none of the row's */
 };
 
 static bool loads_what_is_kept(struct ir_expr *expr, void *context)
 {
     const struct loads *loads = context;
-    return loads_not(expr, loads->kept->access->buffer) ||
-           is_same_place(&loads->row->chains[loads->kept->first], loads->kept->access,
-                         &loads->row->chains[loads->loop], &expr->access);
+    return expr->kind != IR_LOAD || expr->access.buffer != loads->kept->access->buffer ||
+           (loads->loop >= 0 && is_same_place(&loads->row->chains[loads->kept->first], loads->kept->access,
+                                              &loads->row->chains[loads->loop], &expr->access));
 }
 
 /* Whether the loop stores to the place of what is kept, in each iteration. */
@@ -298,23 +293,19 @@ static bool stores_it(const struct cuda_row *row, int loop, const struct cuda_ke
 bool cuda_row_stores_again(const struct cuda_row *row, int loop, int number)
 {
     const struct cuda_kept *kept = &row->kept[number];
-    struct ir_buffer *buffer = kept->access->buffer;
     const struct ir_stmt *from = row->chains[loop].loops[0];
     int again = loop + 1;
     while (again < row->loop_count && !stores_it(row, again, kept))
         again++;
     if (again >= row->loop_count || pass_jumps((struct ir_stmt *)from) ||
-        (loop == kept->first && !ir_block_expressions(from->body, loads_not, buffer)))
+        (loop == kept->first && ir_block_loads_from(from->body, kept->access->buffer)))
         return false;
     for (const struct ir_stmt *stmt = from->next; stmt != row->chains[again].loops[0]->next;
          stmt = stmt->next) {
-        struct loads loads = {row, kept, cuda_row_loop(row, stmt)};
-        bool in_row = loads.loop >= 0;
-        bool (*visit)(struct ir_expr * expr, void *context) = in_row ? loads_what_is_kept : loads_not;
-        void *context = in_row ? (void *)&loads : (void *)buffer;
-        if (!ir_stmt_expressions((struct ir_stmt *)stmt, loads_not, buffer) ||
-            !ir_block_expressions(stmt->body, visit, context) ||
-            !ir_block_expressions(stmt->otherwise, visit, context))
+        struct loads own = {row, kept, -1}, inside = {row, kept, cuda_row_loop(row, stmt)};
+        if (!ir_stmt_expressions((struct ir_stmt *)stmt, loads_what_is_kept, &own) ||
+            !ir_block_expressions(stmt->body, loads_what_is_kept, &inside) ||
+            !ir_block_expressions(stmt->otherwise, loads_what_is_kept, &inside))
             return false;
     }
     return true;

@@ -111,17 +111,12 @@ static bool count_load(struct ir_expr *expr, void *context)
     return true;
 }
 
-static bool is_other_load(struct ir_expr *expr, void *buffer)
-{
-    return expr->kind != IR_LOAD || expr->access.buffer != buffer;
-}
-
 /* The LETs may be computed where the store is: it does not change what they load, and no bound hangs on them.
  */
 static bool may_go_inside(const struct nest *nest, const struct ir_stmt *store)
 {
     for (int k = 0; k < nest->let_count; k++) {
-        if (!ir_expr_walk(nest->lets[k]->value, is_other_load, store->access.buffer))
+        if (ir_expr_loads_from(nest->lets[k]->value, store->access.buffer))
             return false;
         for (int loop = 0; loop < nest->depth; loop++)
             if (pass_mentions(nest->loops[loop]->low, nest->lets[k]->symbol) ||

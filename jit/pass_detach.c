@@ -106,26 +106,10 @@ static bool is_of_outside(struct ir_expr *expr, void *context)
     return expr->kind != IR_LOAD && (expr->kind != IR_SYMBOL || !is_of_body(columns, expr->symbol));
 }
 
-struct mention {
-    const struct ir_buffer *buffer;
-    bool found;
-};
-
-static bool note_mention(struct ir_expr *expr, void *context)
-{
-    struct mention *mention = context;
-
-    mention->found |= expr->kind == IR_LOAD && expr->access.buffer == mention->buffer;
-    return true;
-}
-
 /* Whether the store may be made behind all others: they store the same, or elsewhere, and nothing loads it.
  */
 static bool may_be_last(const struct columns *columns, const struct ir_stmt *store)
 {
-    struct mention mention = {.buffer = store->access.buffer};
-
-    ir_block_expressions(columns->loop->body, note_mention, &mention);
     for (const struct ir_stmt *stmt = store->next; stmt; stmt = stmt->next) {
         if (stmt->kind == IR_STORE && stmt->access.buffer == store->access.buffer &&
             (stmt->value->kind != IR_SYMBOL || stmt->value->symbol != store->value->symbol))
@@ -133,7 +117,7 @@ static bool may_be_last(const struct columns *columns, const struct ir_stmt *sto
         if (stmt->kind == IR_ASSIGN && stmt->symbol == store->value->symbol)
             return false;
     }
-    return !mention.found;
+    return !ir_block_loads_from(columns->loop->body, store->access.buffer);
 }
 
 static bool may_detach(const struct columns *columns, const struct ir_stmt *store)

@@ -27,30 +27,13 @@ static bool is_small(const struct ir_buffer *buffer)
 
 /* ---- who uses it --------------------------------------------------------------------------------- */
 
-bool enclose_is_other_load(struct ir_expr *expr, void *buffer)
-{
-    return expr->kind != IR_LOAD || expr->access.buffer != buffer;
-}
-
-static bool is_other_stmt(struct ir_stmt *stmt, void *buffer)
-{
-    return (stmt->kind != IR_STORE || stmt->access.buffer != buffer) &&
-           ir_stmt_expressions(stmt, enclose_is_other_load, buffer);
-}
-
-bool enclose_uses(struct ir_stmt *stmt, struct ir_buffer *buffer)
-{
-    return !is_other_stmt(stmt, buffer) || !ir_block_walk(stmt->body, is_other_stmt, buffer) ||
-           !ir_block_walk(stmt->otherwise, is_other_stmt, buffer);
-}
-
 /* The only statement of the block that uses it; NULL: there are several, or none. */
 static struct ir_stmt *only_user(struct ir_stmt *block, struct ir_buffer *buffer)
 {
     struct ir_stmt *found = NULL;
 
     for (struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
-        if (!enclose_uses(stmt, buffer))
+        if (!ir_stmt_accesses(stmt, buffer))
             continue;
         if (found)
             return NULL;
@@ -64,8 +47,8 @@ int enclose_find_loops(struct ir_stmt *block, struct ir_buffer *buffer, struct i
     int count = 0;
 
     for (struct ir_stmt *user = only_user(block, buffer); user && count < ENCLOSE_LOOPS;) {
-        if (user->kind != IR_FOR || !ir_expr_walk(user->low, enclose_is_other_load, buffer) ||
-            !ir_expr_walk(user->high, enclose_is_other_load, buffer))
+        if (user->kind != IR_FOR || ir_expr_loads_from(user->low, buffer) ||
+            ir_expr_loads_from(user->high, buffer))
             break;
         loops[count++] = user;
         user = only_user(user->body, buffer);

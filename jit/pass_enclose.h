@@ -8,10 +8,6 @@
 
 enum { ENCLOSE_LOOPS = 6 };
 
-/* For walks over expressions: whether this is no load of the buffer. */
-bool enclose_is_other_load(struct ir_expr *expr, void *buffer);
-/* Whether the statement uses it, by itself or in what it holds. */
-bool enclose_uses(struct ir_stmt *stmt, struct ir_buffer *buffer);
 /* The loops, outermost first, in which all uses are that the block has: ENCLOSE_LOOPS at most. */
 int enclose_find_loops(struct ir_stmt *block, struct ir_buffer *buffer, struct ir_stmt **loops);
 /* Whether each iteration of the loop, whose body allocates the temporary first, writes what it reads. */

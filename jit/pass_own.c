@@ -28,10 +28,9 @@ static void find_users(struct owning *owning, struct ir_stmt *block, int depth)
     struct ir_buffer *buffer = owning->allocate->access.buffer;
 
     for (struct ir_stmt *stmt = block; stmt && owning->fits; stmt = stmt->next) {
-        if (!enclose_uses(stmt, buffer))
+        if (!ir_stmt_accesses(stmt, buffer))
             continue;
-        if (stmt->kind == IR_IF && depth < DEEPEST &&
-            ir_expr_walk(stmt->value, enclose_is_other_load, buffer)) {
+        if (stmt->kind == IR_IF && depth < DEEPEST && !ir_expr_loads_from(stmt->value, buffer)) {
             find_users(owning, stmt->body, depth + 1);
             find_users(owning, stmt->otherwise, depth + 1);
             continue;

@@ -20,41 +20,12 @@ struct parts {
 
 /* ---- what accesses what ------------------------------------------------------------------------------- */
 
-struct use {
-    const struct ir_buffer *buffer;
-    bool found;
-};
-
-static bool note_load(struct ir_expr *expr, void *context)
-{
-    struct use *use = context;
-    use->found |= expr->kind == IR_LOAD && expr->access.buffer == use->buffer;
-    return true;
-}
-
-static bool note_store(struct ir_stmt *stmt, void *context)
-{
-    struct use *use = context;
-    use->found |= stmt->kind == IR_STORE && stmt->access.buffer == use->buffer;
-    return ir_stmt_expressions(stmt, note_load, context);
-}
-
-static bool accesses(struct ir_stmt *stmt, const struct ir_buffer *buffer)
-{
-    struct ir_stmt *next = stmt->next;
-    struct use use = {buffer, false};
-    stmt->next = NULL;
-    ir_block_walk(stmt, note_store, &use);
-    stmt->next = next;
-    return use.found;
-}
-
 /* Whether a statement of the body but this one accesses what it stores to. */
 static bool is_shared(struct ir_stmt *body, const struct ir_stmt *part, struct ir_stmt *block)
 {
     for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
         for (struct ir_stmt *other = body; stmt->kind == IR_STORE && other; other = other->next)
-            if (other != part && accesses(other, stmt->access.buffer))
+            if (other != part && ir_stmt_accesses(other, stmt->access.buffer))
                 return true;
         if (is_shared(body, part, stmt->body) || is_shared(body, part, stmt->otherwise))
             return true;

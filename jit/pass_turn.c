@@ -501,11 +501,6 @@ static bool add_depths(struct ir_stmt *stmt, void *context)
     return true;
 }
 
-static bool is_load_of_other(struct ir_expr *expr, void *buffer)
-{
-    return expr->kind != IR_LOAD || expr->access.buffer != buffer;
-}
-
 /* False on a diagonal, where an index is that of an axis before, too. */
 static bool has_own_index(const struct ir_access *store, int axis)
 {
@@ -529,8 +524,7 @@ static bool stores_all(const struct turning *turning, const struct ir_access *st
                        loop->low->kind == IR_INTEGER && !loop->low->integer &&
                        ir_expr_equal(loop->high, store->buffer->shape[axis]);
         }
-    return covered == store->buffer->rank && covered == loops &&
-           ir_block_expressions(around, is_load_of_other, store->buffer);
+    return covered == store->buffer->rank && covered == loops && !ir_block_loads_from(around, store->buffer);
 }
 
 /* Sixteen columns are a vector. With as many as fill half of one lanes along the sums are as good, and with
