@@ -325,6 +325,11 @@ static inline struct ir_expr **ir_buffer_extents(const struct ir_buffer *buffer)
 {
     return buffer->extents ? buffer->extents : buffer->shape;
 }
+/* Whether a call hands it in: what is in it was there before. */
+static inline bool ir_buffer_is_input(const struct ir_buffer *buffer)
+{
+    return buffer->role == IR_INPUT || buffer->role == IR_INOUT;
+}
 /* The name is made unique with a suffix _1, _2, ...; DIM and ATTRIBUTE symbols enter the kernel's lists. */
 struct ir_symbol *ir_symbol_new(struct ir_kernel *kernel, enum ir_symbol_kind kind, const char *name,
                                 akg_dtype dtype);
@@ -422,6 +427,12 @@ bool ir_stmt_accesses(const struct ir_stmt *stmt, const struct ir_buffer *buffer
 bool ir_block_assigns(const struct ir_stmt *block, const struct ir_symbol *symbol);
 /* Likewise the statement itself, or one inside it. */
 bool ir_stmt_assigns(const struct ir_stmt *stmt, const struct ir_symbol *symbol);
+/* Whether the block, or a block inside, holds a store; an allocation; one of a temporary that a use is left
+ * of, so that it takes memory; a loop of any kind, IR_FOR or IR_WHILE. */
+bool ir_block_stores(const struct ir_stmt *block);
+bool ir_block_allocates(const struct ir_stmt *block);
+bool ir_block_takes_memory(const struct ir_stmt *block);
+bool ir_block_has_loop(const struct ir_stmt *block);
 /* Whether the block, or a block inside, declares the symbol, be it as the variable of a loop. */
 bool ir_block_declares(const struct ir_stmt *block, const struct ir_symbol *symbol);
 /* Whether the block may change what the expression gives: assigns a variable that it reads, or stores to a

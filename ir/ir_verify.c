@@ -422,17 +422,12 @@ static bool verify_symbols(struct verifier *v, struct ir_symbol *const *symbols,
     return true;
 }
 
-static bool is_input(const struct ir_buffer *buffer)
-{
-    return buffer->role == IR_INPUT || buffer->role == IR_INOUT;
-}
-
 static bool verify_dim(struct verifier *v, const struct ir_symbol *dim)
 {
     const struct ir_buffer *buffer = dim->buffer;
 
     v->place = dim->span;
-    if (!buffer_is_known(v, buffer) || !is_input(buffer))
+    if (!buffer_is_known(v, buffer) || !ir_buffer_is_input(buffer))
         return complain(v, "dim '%s' is of no input", dim->name);
     if (dim->axis < 0 || dim->axis >= buffer->rank)
         return complain(v, "dim '%s' is of axis %d of '%s', which has %d", dim->name, dim->axis, buffer->name,
@@ -448,7 +443,7 @@ static bool verify_order(struct verifier *v, const struct ir_buffer *buffer)
 {
     unsigned met = 0;
 
-    if (!is_input(buffer) && (buffer->order || buffer->extents))
+    if (!ir_buffer_is_input(buffer) && (buffer->order || buffer->extents))
         return complain(v, "'%s' is no input, and has an order, or extents of its own", buffer->name);
     if (!buffer->order)
         return true;
@@ -467,7 +462,7 @@ static bool verify_buffer(struct verifier *v, const struct ir_buffer *buffer)
         return complain(v, "'%s' has no role or no dtype", buffer->name);
     if (buffer->rank < 0 || buffer->rank > AKG_MAX_RANK)
         return complain(v, "'%s' has rank %d", buffer->name, buffer->rank);
-    if (buffer->clear && is_input(buffer))
+    if (buffer->clear && ir_buffer_is_input(buffer))
         return complain(v, "the input '%s' is to be cleared", buffer->name);
     if (buffer->unused && buffer->role != IR_TEMPORARY)
         return complain(v, "'%s' is marked unused, and is no temporary", buffer->name);
@@ -511,7 +506,8 @@ static bool verify_parameter(struct verifier *v, const struct ir_parameter *para
         return complain(v, "a parameter has no name");
     if (parameter->buffer && attribute)
         return complain(v, "parameter '%s' is tensor and attribute", parameter->name);
-    if (parameter->buffer && (!buffer_is_known(v, parameter->buffer) || !is_input(parameter->buffer)))
+    if (parameter->buffer &&
+        (!buffer_is_known(v, parameter->buffer) || !ir_buffer_is_input(parameter->buffer)))
         return complain(v, "parameter '%s' is no input", parameter->name);
     if (!attribute)
         return true;
@@ -532,7 +528,7 @@ static bool verify_all_bound(struct verifier *v)
             parameters += kernel->parameters.items[n].buffer == buffer;
         for (int n = 0; n < kernel->results.count; n++)
             results += kernel->results.items[n].buffer == buffer;
-        if (is_input(buffer) && kernel->parameters.count && parameters != 1)
+        if (ir_buffer_is_input(buffer) && kernel->parameters.count && parameters != 1)
             return complain(v, "input '%s' is bound by %d parameters", buffer->name, parameters);
         if (buffer->role == IR_OUTPUT && kernel->results.count && !results)
             return complain(v, "output '%s' is no result", buffer->name);

@@ -271,6 +271,50 @@ void ir_block_note_declared(struct ir_stmt *block, void *note)
     ir_block_walk(block, note_declared, note);
 }
 
+static bool is_no_store(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    return stmt->kind != IR_STORE;
+}
+
+bool ir_block_stores(const struct ir_stmt *block)
+{
+    return !ir_block_walk((struct ir_stmt *)block, is_no_store, NULL);
+}
+
+static bool is_no_allocation(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    return stmt->kind != IR_ALLOCATE;
+}
+
+bool ir_block_allocates(const struct ir_stmt *block)
+{
+    return !ir_block_walk((struct ir_stmt *)block, is_no_allocation, NULL);
+}
+
+static bool takes_no_memory(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    return stmt->kind != IR_ALLOCATE || stmt->access.buffer->unused;
+}
+
+bool ir_block_takes_memory(const struct ir_stmt *block)
+{
+    return !ir_block_walk((struct ir_stmt *)block, takes_no_memory, NULL);
+}
+
+static bool is_no_loop(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    return stmt->kind != IR_FOR && stmt->kind != IR_WHILE;
+}
+
+bool ir_block_has_loop(const struct ir_stmt *block)
+{
+    return !ir_block_walk((struct ir_stmt *)block, is_no_loop, NULL);
+}
+
 static bool declares_other(struct ir_stmt *stmt, void *symbol)
 {
     return (stmt->kind != IR_FOR && stmt->kind != IR_LET && stmt->kind != IR_VARIABLE) ||

@@ -90,7 +90,7 @@ bool certificate_trial_make(struct certificate_trial *trial, struct arena *arena
             stride *= trial->counts[k] ? trial->shape[k][axis] : 1;
         }
         data[k] = arena_allocate(arena, (size_t)trial->counts[k] * dtype_table[buffer->dtype].size);
-        if (buffer->role == IR_INPUT || buffer->role == IR_INOUT)
+        if (ir_buffer_is_input(buffer))
             fill(buffer->dtype, data[k], trial->counts[k], call->fill);
     }
     trial->frame = (struct jit_frame){.data = data,

@@ -231,16 +231,6 @@ static struct ir_expr *last_value(const struct counted *counted)
                         ir_operation(kernel, OP_ADD, variable_of(counted), all, NULL), variable_of(counted));
 }
 
-/* A break, or continue, of the loop whose body the block is. */
-static bool has_jump(const struct ir_stmt *block, enum ir_stmt_kind kind)
-{
-    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
-        if (stmt->kind == kind ||
-            (stmt->kind == IR_IF && (has_jump(stmt->body, kind) || has_jump(stmt->otherwise, kind))))
-            return true;
-    return false;
-}
-
 /* As the variable of the loop counts, in int64. */
 static struct ir_expr *in_places(const struct counted *counted, struct ir_expr *value)
 {
@@ -393,10 +383,10 @@ static void try_while(struct pass *pass, struct ir_stmt *block, struct ir_stmt *
 {
     struct counted counted = {.pass = pass, .kernel = pass->kernel, .loop = loop};
     if (!find_step(&counted) || !find_conditions(&counted, loop->value) || !find_limit(&counted) ||
-        has_jump(loop->body, IR_CONTINUE))
+        pass_jumps_by(loop->body, IR_CONTINUE))
         return;
     bool is_used = is_used_behind(loop->next, counted.variable, declares(block, counted.variable));
-    bool is_ended = counted.count > 1 || has_jump(loop->body, IR_BREAK);
+    bool is_ended = counted.count > 1 || pass_jumps_by(loop->body, IR_BREAK);
     if ((!is_used && counted.variable->dtype == AKG_INT64) || !is_ended || searches(&counted, block))
         count(&counted, block, is_used);
 }

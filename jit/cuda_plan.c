@@ -504,12 +504,6 @@ static void take_spread(struct cuda_plan *plan, struct cuda_step *step)
     }
 }
 
-static bool is_no_allocate(struct ir_stmt *stmt, void *context)
-{
-    (void)context;
-    return stmt->kind != IR_ALLOCATE;
-}
-
 /* Whether it may be either way, and a call knows which one is better: of what may stop it does not, for the
  * program may never come there. */
 static bool is_for_calls(struct cuda_plan *plan, const struct cuda_step *step)
@@ -518,8 +512,7 @@ static bool is_for_calls(struct cuda_plan *plan, const struct cuda_step *step)
     const struct ir_stmt *body = cuda_chain_body(&step->chain);
     return step->inner && !step->sums && !pass_expr_may_stop(step->inner->low) &&
            !pass_expr_may_stop(step->inner->high) && cuda_chain_work(plan->kernel, &step->chain) &&
-           cuda_chain_work(plan->kernel, &inner) &&
-           ir_block_walk((struct ir_stmt *)body, is_no_allocate, NULL);
+           cuda_chain_work(plan->kernel, &inner) && !ir_block_allocates(body);
 }
 
 static bool is_no_scan(struct ir_stmt *stmt, void *context)

@@ -8,19 +8,13 @@
 /* So many innermost iterations in one of the loop take a block longer than launches do. */
 enum { ROUND_LARGE = 4096 };
 
-static bool needs_no_memory(struct ir_stmt *stmt, void *context)
-{
-    (void)context;
-    return stmt->kind != IR_ALLOCATE || stmt->access.buffer->unused;
-}
-
 bool cuda_round_allows(const struct cuda_plan *plan, const struct ir_stmt *loop)
 {
     const struct dependence_loop *row =
         loop->kind == IR_FOR ? dependence_loop_is_parallel(plan->dependences, loop) : NULL;
     return row && !row->leaves && cuda_is_of_call(loop->low) && cuda_is_of_call(loop->high) &&
            !pass_expr_may_stop(loop->low) && !pass_expr_may_stop(loop->high) && !pass_jumps(loop->body) &&
-           !pass_block_may_stop(loop->body) && ir_block_walk(loop->body, needs_no_memory, NULL);
+           !pass_block_may_stop(loop->body) && !ir_block_takes_memory(loop->body);
 }
 
 /* ---- how much there is to do -------------------------------------------------------------- */

@@ -137,19 +137,13 @@ static bool meets_stores(struct ir_expr *expr, void *context)
     return true;
 }
 
-static bool stores_nothing(struct ir_stmt *stmt, void *context)
-{
-    (void)context;
-    return stmt->kind != IR_STORE;
-}
-
 static bool may_begin_twice(const struct cuda_spread *spread, const struct ir_stmt *body)
 {
     struct loads loads = {.loop = spread->phases[0].loop};
     for (const struct ir_stmt *stmt = body; stmt != loads.loop; stmt = stmt->next) {
         struct ir_stmt alone = *stmt;
         alone.next = NULL;
-        if (!ir_block_walk(&alone, stores_nothing, NULL))
+        if (ir_block_stores(&alone))
             return false;
         ir_block_expressions(&alone, meets_stores, &loads);
     }

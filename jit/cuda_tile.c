@@ -4,6 +4,7 @@
  */
 #include "cuda_tile.h"
 
+#include "cuda_access.h"
 #include "pass.h"
 
 const struct cuda_tiles cuda_usual_tiles = {
@@ -30,13 +31,6 @@ enum {
 };
 
 /* ---- the statements ------------------------------------------------------------------ */
-
-static bool is_plain(struct ir_stmt *stmt, void *context)
-{
-    (void)context;
-    return stmt->kind == IR_LET || stmt->kind == IR_VARIABLE || stmt->kind == IR_ASSIGN ||
-           stmt->kind == IR_STORE || stmt->kind == IR_IF;
-}
 
 /* Whether it reads a scalar that is computed inside the chain, which nothing computes again before a launch.
  */
@@ -89,7 +83,7 @@ static bool find_statements(struct finder *finder)
     if (!stmt || stmt->kind != IR_FOR)
         return false;
     tiling->depths = stmt;
-    if (!ir_block_walk(stmt->next, is_plain, NULL) ||
+    if (!cuda_body_is_flat(stmt->next) ||
         pass_block_may_stop((struct ir_stmt *)cuda_chain_body(finder->chain)))
         return false;
     struct ir_stmt alone = *stmt;

@@ -74,19 +74,12 @@ static const char quotients[] =
     "    unsigned long long bits;\n    __builtin_memcpy(&bits, &b, sizeof bits);\n"
     "    return __builtin_expect((bits << 12) == 0, 1) ? a * reciprocal : a / b;\n}\n";
 
-/* Goes on up to a loop. */
-static bool is_no_loop(struct ir_stmt *stmt, void *context)
-{
-    (void)context;
-    return stmt->kind != IR_FOR && stmt->kind != IR_WHILE;
-}
-
 /* A mean of each row is what all of the row waits for. In innermost loops a choice would be in the way of
  * vectors. */
 const char *emit_hosted_quotient(const struct emitter *emitter, const struct ir_expr *expr)
 {
     if (!emitter->options->hosted || expr->operation != OP_TRUEDIV || !emitter->around ||
-        ir_block_walk(emitter->around->body, is_no_loop, NULL))
+        !ir_block_has_loop(emitter->around->body))
         return NULL;
     const struct ir_expr *divisor = expr->operands[1];
     if (divisor->kind != IR_SYMBOL || divisor->symbol->kind != IR_SYMBOL_LET ||

@@ -111,16 +111,9 @@ static void touches_of(struct touches *touches, const struct ir_stmt *stmt)
 
 /* ---- scalars ---------------------------------------------------------------------------- */
 
-static bool stores_nothing(struct ir_stmt *stmt, void *context)
-{
-    (void)context;
-    return stmt->kind != IR_STORE;
-}
-
 static bool has_stores(const struct ir_stmt *stmt)
 {
-    return stmt->kind == IR_STORE || !ir_block_walk(stmt->body, stores_nothing, NULL) ||
-           !ir_block_walk(stmt->otherwise, stores_nothing, NULL);
+    return stmt->kind == IR_STORE || ir_block_stores(stmt->body) || ir_block_stores(stmt->otherwise);
 }
 
 struct assigned {

@@ -41,14 +41,17 @@ bool pass_block_may_stop(struct ir_stmt *block);
 /* Whether one of the indices of the access is tested or has something in it that may stop. */
 bool pass_access_may_stop(struct ir_access *access);
 
-/* Whether there is a FOR in the block, or in what it holds. */
-bool pass_has_loop(const struct ir_stmt *block);
+/* Whether there is a FOR in the block, or in what it holds; a WHILE is none (ir_block_has_loop asks for
+ * either). */
+bool pass_has_for(const struct ir_stmt *block);
 /* Whatever is tested of indices in the block is known to be inside; of one expression. */
 void pass_trust(struct ir_stmt *block);
 void pass_trust_expression(struct ir_expr *expr);
 
 /* A break or continue of the loop whose body the block is. */
-bool pass_jumps(struct ir_stmt *block);
+bool pass_jumps(const struct ir_stmt *block);
+/* Likewise, but only a jump of that kind, IR_BREAK or IR_CONTINUE. */
+bool pass_jumps_by(const struct ir_stmt *block, enum ir_stmt_kind kind);
 /* Of any loop: also of those inside, which jump elsewhere when they are written out. */
 bool pass_jumps_anywhere(struct ir_stmt *block);
 

@@ -105,7 +105,7 @@ static bool find_sum(struct square *square, struct ir_stmt **branch)
     while (stmt && stmt->kind == IR_LET && pass_is_pure(stmt->value))
         stmt = stmt->next;
     if (!stmt || stmt->kind != IR_VARIABLE || !stmt->next || !sums_products(square, stmt, stmt->next) ||
-        !stmt->next->next || pass_has_loop(stmt->next->next))
+        !stmt->next->next || pass_has_for(stmt->next->next))
         return false;
     square->branch = branch;
     square->sum = stmt->next;
@@ -120,7 +120,7 @@ static bool find_total(struct square *square, struct ir_stmt *block)
     struct ir_stmt *choice = block && block->kind == IR_VARIABLE ? block->next : NULL;
     if (!choice || choice->kind != IR_IF || choice->otherwise || !choice->next || !choice->body ||
         choice->body->next || !parts_square(square, choice->value) ||
-        !sums_products(square, block, choice->body) || pass_has_loop(choice->next) ||
+        !sums_products(square, block, choice->body) || pass_has_for(choice->next) ||
         ir_block_assigns(choice->next, block->symbol))
         return false;
     square->total = block;
@@ -147,8 +147,8 @@ static bool find_square(struct ir_stmt *loop, struct square *square)
     if (stmt->kind != IR_IF || !parts_square(square, stmt->value))
         return false;
     square->choice = stmt;
-    return find_sum(square, &stmt->body) ? !pass_has_loop(stmt->otherwise)
-                                         : find_sum(square, &stmt->otherwise) && !pass_has_loop(stmt->body);
+    return find_sum(square, &stmt->body) ? !pass_has_for(stmt->otherwise)
+                                         : find_sum(square, &stmt->otherwise) && !pass_has_for(stmt->body);
 }
 
 /* ---- the change ---- */

@@ -217,7 +217,7 @@ static struct ir_stmt *body_of(struct ample *ample, const struct ir_stmt *loop, 
     loop->symbol->note = NULL;
     settle_block(ample, &body, depth + 1);
     bool has_window = pass_write_out(ample->pass, &body, WINDOW);
-    ample->straight += has_window || (depth > 0 && !pass_has_loop(body));
+    ample->straight += has_window || (depth > 0 && !pass_has_for(body));
     return body;
 }
 

@@ -47,7 +47,7 @@ static bool find_store(struct columns *columns)
     for (struct ir_stmt *stmt = columns->loop->body; stmt; stmt = stmt->next) {
         if (!stmt->next && stmt->kind == IR_STORE)
             columns->store = stmt;
-        else if ((stmt->kind == IR_IF && !pass_has_loop(stmt->body)) || !has_no_effect(stmt, NULL) ||
+        else if ((stmt->kind == IR_IF && !pass_has_for(stmt->body)) || !has_no_effect(stmt, NULL) ||
                  !ir_block_walk(stmt->body, has_no_effect, NULL) ||
                  !ir_block_walk(stmt->otherwise, has_no_effect, NULL) || ++count > STATEMENTS)
             return false;

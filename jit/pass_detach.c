@@ -36,7 +36,7 @@ static bool note_load(struct ir_expr *expr, void *context)
     return true;
 }
 
-static bool has_no_store(struct ir_stmt *stmt, void *context)
+static bool only_computes(struct ir_stmt *stmt, void *context)
 {
     (void)context;
     return stmt->kind != IR_STORE && stmt->kind != IR_ALLOCATE && stmt->kind != IR_WHILE;
@@ -56,7 +56,7 @@ static bool find_depths(struct columns *columns)
         if (++count > STATEMENTS || (stmt->kind == IR_STORE && !columns->depths))
             return false;
     }
-    if (!columns->depths || !ir_block_walk(columns->depths->body, has_no_store, NULL))
+    if (!columns->depths || !ir_block_walk(columns->depths->body, only_computes, NULL))
         return false;
     ir_block_expressions(columns->depths->body, note_load, columns);
     return columns->along && !columns->across;

@@ -229,21 +229,10 @@ static bool can_be_copied(struct ir_stmt *stmt, void *context)
            ++*count <= STATEMENTS;
 }
 
-static bool is_no_loop(struct ir_stmt *stmt, void *context)
-{
-    (void)context;
-    return stmt->kind != IR_FOR;
-}
-
-static bool is_no_store(struct ir_stmt *stmt, void *context)
-{
-    (void)context;
-    return stmt->kind != IR_STORE;
-}
-
 static bool holds_no_store(struct ir_stmt *stmt, void *context)
 {
-    return stmt->kind != IR_FOR || ir_block_walk(stmt->body, is_no_store, context);
+    (void)context;
+    return stmt->kind != IR_FOR || !ir_block_stores(stmt->body);
 }
 
 /* ---- steps ---------------------------------------------------------------------------------------- */
@@ -350,7 +339,7 @@ static bool part(struct pass *pass, struct pass_ranges *ranges, struct ir_stmt *
     if (loop->step > 1) {
         first = count_steps(pass, loop);
     } else {
-        bool is_innermost = ir_block_walk(loop->body, is_no_loop, NULL);
+        bool is_innermost = !pass_has_for(loop->body);
         if ((is_innermost && is_for_lanes(loop)) || loop->low->integer != 0 ||
             search.divisor * statements > STATEMENTS ||
             (!is_innermost &&

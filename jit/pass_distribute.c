@@ -403,7 +403,7 @@ static bool distribute_rows(struct rows *rows, struct ir_stmt **place)
 static bool holds_loops(const struct ir_stmt *loop)
 {
     for (const struct ir_stmt *stmt = loop->body; stmt; stmt = stmt->next)
-        if (stmt->kind == IR_FOR && pass_has_loop(stmt->body))
+        if (stmt->kind == IR_FOR && pass_has_for(stmt->body))
             return true;
     return false;
 }

@@ -360,12 +360,6 @@ struct outer {
     bool found;
 };
 
-static bool has_no_store(struct ir_stmt *stmt, void *context)
-{
-    (void)context;
-    return stmt->kind != IR_STORE;
-}
-
 static bool note_outer(struct ir_stmt *stmt, void *context)
 {
     struct outer *outer = context;
@@ -612,8 +606,7 @@ static struct ir_symbol *sum_without_place(const struct ir_stmt *columns)
     struct ir_symbol *sum = NULL;
     bool asked = false;
     if (columns->kind != IR_FOR || !is_plain((struct ir_stmt *)columns, NULL) || !depths ||
-        columns->low->kind != IR_INTEGER || columns->low->integer < 0 ||
-        !ir_block_walk(columns->body, has_no_store, NULL))
+        columns->low->kind != IR_INTEGER || columns->low->integer < 0 || ir_block_stores(columns->body))
         return NULL;
     for (struct ir_stmt *stmt = depths->next; stmt; stmt = stmt->next)
         asked |= assigns_outer(columns, stmt);

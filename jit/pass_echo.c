@@ -63,7 +63,7 @@ static bool may_be_cut(struct ir_stmt *loop)
 {
     int left = STATEMENTS;
 
-    return loop->step == 1 && !loop->hint && !loop->independent && !pass_has_loop(loop->body) &&
+    return loop->step == 1 && !loop->hint && !loop->independent && !pass_has_for(loop->body) &&
            ir_block_walk(loop->body, pass_can_be_copied, &left) && !pass_block_may_stop(loop->body) &&
            !ir_block_walk(loop->body, is_not_loaded, loop->body);
 }

@@ -108,13 +108,6 @@ static void trust_block(struct asker *asker, struct ir_stmt *block)
 
 /* ---- the change ----------------------------------------------------------------------------------- */
 
-static bool is_copied(struct ir_stmt *stmt, void *count)
-{
-    return (stmt->kind == IR_FOR || stmt->kind == IR_IF || stmt->kind == IR_STORE || stmt->kind == IR_LET ||
-            stmt->kind == IR_VARIABLE || stmt->kind == IR_ASSIGN) &&
-           ++*(int *)count <= STATEMENTS;
-}
-
 /* Quotients by what the call says are there. */
 static bool is_no_quotient(struct ir_expr *expr, void *context)
 {
@@ -133,16 +126,16 @@ static bool make_versions(struct pass *pass, struct ir_stmt **place)
 {
     struct ir_stmt *loop = *place, *next = loop->next;
     struct asker asker = {.pass = pass};
-    int count = 1;
+    int room = STATEMENTS - 1; /* the loop itself is one */
     if (loop->kind != IR_FOR || !pass_block_may_stop(loop->body) ||
-        !ir_block_walk(loop->body, is_copied, &count))
+        !ir_block_walk(loop->body, pass_can_be_copied, &room))
         return false;
     loop->next = NULL;
     struct ir_stmt *trusted = pass_copy_block(pass, loop);
     loop->next = next;
     trust_block(&asker, trusted);
     struct ir_expr *all = asker.refused ? NULL : extents_all(&asker);
-    bool is_worth = pass_has_loop(loop->body) || is_flat(loop);
+    bool is_worth = pass_has_for(loop->body) || is_flat(loop);
     if (!all || (!asker.divides && (asker.stops || !is_worth)))
         return false;
     struct ir_stmt *choice = ir_stmt_new(pass->kernel, IR_IF, loop->span);

@@ -365,13 +365,6 @@ static struct ir_stmt *by_rows(struct flat *flat, struct ir_stmt *old, int depth
     return let;
 }
 
-static bool is_copied(struct ir_stmt *stmt, void *count)
-{
-    return (stmt->kind == IR_FOR || stmt->kind == IR_IF || stmt->kind == IR_STORE || stmt->kind == IR_LET ||
-            stmt->kind == IR_VARIABLE || stmt->kind == IR_ASSIGN) &&
-           ++*(int *)count <= STATEMENTS;
-}
-
 static bool is_taken_apart(const struct ir_stmt *loop)
 {
     return loop->kind == IR_FOR && !loop->hint && loop->step == 1 && loop->low->kind == IR_INTEGER &&
@@ -383,7 +376,7 @@ static struct ir_stmt *change_loop(struct flat *flat, struct ir_stmt *loop, int 
 {
     struct divisors divisors = {.variable = loop->symbol};
     struct product all, rest;
-    bool is_innermost = !pass_has_loop(loop->body);
+    bool is_innermost = !pass_has_for(loop->body);
     if (!is_taken_apart(loop))
         return loop;
     ir_block_expressions(loop->body, note_divisor, &divisors);
@@ -471,8 +464,8 @@ static bool make_versions(struct pass *pass, struct ir_stmt **place)
 {
     struct ir_stmt *nest = *place, *next = nest->next;
     struct flat exact = {.pass = pass, .exact = true}, any = {.pass = pass};
-    int count = 1;
-    if (nest->kind != IR_FOR || !ir_block_walk(nest->body, is_copied, &count) ||
+    int room = STATEMENTS - 1; /* the nest itself is one */
+    if (nest->kind != IR_FOR || !ir_block_walk(nest->body, pass_can_be_copied, &room) ||
         ir_block_expressions(nest->body, has_divisor, NULL) || pass_block_may_stop(nest->body))
         return false;
     struct ir_stmt *made = taken_apart(&exact, nest);

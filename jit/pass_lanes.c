@@ -167,7 +167,7 @@ static bool has_shape(const struct ir_stmt *columns)
 
     for (const struct ir_stmt *stmt = columns->body; stmt; stmt = stmt->next) {
         loops += is_loop(stmt);
-        if (pass_has_loop(stmt->body) || pass_has_loop(stmt->otherwise))
+        if (pass_has_for(stmt->body) || pass_has_for(stmt->otherwise))
             return false;
     }
     return loops == 1 && columns->step == 1 && !columns->hint && !columns->independent &&

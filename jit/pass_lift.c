@@ -54,7 +54,7 @@ static struct ir_stmt *choice_among(const struct ir_stmt *loop)
     if (loop->kind != IR_FOR || loop->hint || !ir_block_walk(loop->body, count, &left))
         return NULL;
     for (struct ir_stmt *stmt = loop->body; stmt; stmt = stmt->next) {
-        if (stmt->kind != IR_IF || !pass_is_of_call(stmt->value) || !pass_has_loop(stmt->body))
+        if (stmt->kind != IR_IF || !pass_is_of_call(stmt->value) || !pass_has_for(stmt->body))
             continue;
         if (found)
             return NULL;

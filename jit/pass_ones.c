@@ -40,7 +40,7 @@ static void put_into_shape(struct pass *pass, struct ir_buffer *buffer)
         buffer->shape[axis] = folded(pass, ir_expr_substitute(pass->kernel, shape[axis]));
         changed |= !ir_expr_equal(shape[axis], buffer->shape[axis]);
     }
-    if (changed && !buffer->extents && (buffer->role == IR_INPUT || buffer->role == IR_INOUT))
+    if (changed && !buffer->extents && ir_buffer_is_input(buffer))
         buffer->extents = shape;
 }
 

@@ -350,7 +350,7 @@ static int know_inner_loops(struct partition *partition, const struct ir_stmt *b
     int before = partition->count;
 
     for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
-        bool is_innermost = stmt->kind == IR_FOR && !pass_has_loop(stmt->body);
+        bool is_innermost = stmt->kind == IR_FOR && !pass_has_for(stmt->body);
         bool is_window = stmt->kind == IR_FOR && partition_has_few_iterations(partition, stmt);
         if (partition->count < PARTITION_LOOPS && (is_innermost || is_window))
             partition_know(partition, stmt);

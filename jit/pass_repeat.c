@@ -32,18 +32,9 @@ struct loop {
 static const struct vector_options usual_options = {.target = X86_TARGET_AVX512};
 
 /* Of the loop whose body the block is. */
-static bool has_jump(const struct ir_stmt *block, enum ir_stmt_kind kind)
-{
-    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
-        if (stmt->kind == kind ||
-            (stmt->kind == IR_IF && (has_jump(stmt->body, kind) || has_jump(stmt->otherwise, kind))))
-            return true;
-    return false;
-}
-
 static bool has_break(const struct ir_stmt *block)
 {
-    return has_jump(block, IR_BREAK);
+    return pass_jumps_by(block, IR_BREAK);
 }
 
 /* ---- the flag ------------------------------------------------------------------------------------ */
@@ -189,7 +180,7 @@ static bool can_repeat(const struct ir_stmt *stmt)
                   (stmt->step == 1 || stmt->step == -1 || constant_trip(stmt) >= 0);
 
     return (counts || stmt->kind == IR_WHILE) && !stmt->hint && has_break(stmt->body) &&
-           !has_jump(stmt->body, IR_CONTINUE);
+           !pass_jumps_by(stmt->body, IR_CONTINUE);
 }
 
 /* The loop at the place is a while behind what is declared for it. */

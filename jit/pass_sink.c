@@ -38,7 +38,7 @@ static struct ir_stmt *innermost_of(struct ir_stmt *block)
             return NULL;
         found = inner;
     }
-    return found && !pass_has_loop(found->body) ? found : NULL;
+    return found && !pass_has_for(found->body) ? found : NULL;
 }
 
 /* To scalars, or to an element that is the same in all of the innermost loop. */

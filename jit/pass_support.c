@@ -51,10 +51,10 @@ bool pass_stmt_may_stop(struct ir_stmt *stmt)
            pass_block_may_stop(stmt->otherwise);
 }
 
-bool pass_has_loop(const struct ir_stmt *block)
+bool pass_has_for(const struct ir_stmt *block)
 {
     for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
-        if (stmt->kind == IR_FOR || pass_has_loop(stmt->body) || pass_has_loop(stmt->otherwise))
+        if (stmt->kind == IR_FOR || pass_has_for(stmt->body) || pass_has_for(stmt->otherwise))
             return true;
     return false;
 }
@@ -93,22 +93,27 @@ void pass_trust(struct ir_stmt *block)
     ir_block_walk(block, trust_store, NULL);
 }
 
-bool pass_jumps(struct ir_stmt *block)
+bool pass_jumps_by(const struct ir_stmt *block, enum ir_stmt_kind kind)
 {
-    for (struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
-        if (stmt->kind == IR_BREAK || stmt->kind == IR_CONTINUE)
+    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next) {
+        if (stmt->kind == kind)
             return true;
-        for (struct ir_stmt *side = stmt; side && side->kind == IR_IF; side = side->otherwise) {
-            if (pass_jumps(side->body))
+        for (const struct ir_stmt *side = stmt; side && side->kind == IR_IF; side = side->otherwise) {
+            if (pass_jumps_by(side->body, kind))
                 return true;
             if (side->otherwise && (side->otherwise->kind != IR_IF || side->otherwise->next)) {
-                if (pass_jumps(side->otherwise))
+                if (pass_jumps_by(side->otherwise, kind))
                     return true;
                 break;
             }
         }
     }
     return false;
+}
+
+bool pass_jumps(const struct ir_stmt *block)
+{
+    return pass_jumps_by(block, IR_BREAK) || pass_jumps_by(block, IR_CONTINUE);
 }
 
 static bool is_no_jump(struct ir_stmt *stmt, void *unused)

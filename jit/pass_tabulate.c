@@ -499,7 +499,7 @@ static bool find_nest(const struct ir_stmt *loop, int first, struct vector_nest 
     if (!vector_nest_shape(loop, first, nest) || nest->is_while)
         return false;
     struct ir_stmt *innermost = nest->loops[nest->depth - 1]->body;
-    return !pass_has_loop(innermost) && ir_block_walk(innermost, keeps_no_extreme, NULL);
+    return !pass_has_for(innermost) && ir_block_walk(innermost, keeps_no_extreme, NULL);
 }
 
 /* Loads with steps under masks take each element by itself, which only a product pays for whose masks are the
@@ -571,7 +571,7 @@ static bool try_functions(struct tabulator *tabulator, struct ir_stmt *loop)
 {
     struct search search = {.tabulator = tabulator};
 
-    if (!tabulator->count || loop->step != 1 || is_short(loop) || pass_has_loop(loop->body))
+    if (!tabulator->count || loop->step != 1 || is_short(loop) || pass_has_for(loop->body))
         return false;
     tabulator->nest = tabulator->count;
     tabulator->columns = loop;

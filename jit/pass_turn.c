@@ -144,7 +144,7 @@ static bool view_load(struct ir_expr *expr, void *context)
 static bool holds_no_loop(struct ir_stmt *stmt, void *context)
 {
     (void)context;
-    return stmt->kind != IR_FOR || !pass_has_loop(stmt->body);
+    return stmt->kind != IR_FOR || !pass_has_for(stmt->body);
 }
 
 /* What will be the last axis, of a tensor that is stored to. */
@@ -187,7 +187,7 @@ static bool wants_copies(const struct turning *turning, const struct ir_stmt *co
 
 static bool is_innermost(const struct ir_stmt *stmt)
 {
-    return stmt->kind == IR_FOR && !pass_has_loop(stmt->body);
+    return stmt->kind == IR_FOR && !pass_has_for(stmt->body);
 }
 
 static bool stays_or_lies_along(struct ir_expr *expr, void *symbol)
@@ -212,7 +212,7 @@ static bool is_no_long_loop(struct ir_stmt *stmt, void *context)
 /* Whether lanes may as well be what the innermost loops go over. */
 static bool are_dots(const struct ir_stmt *columns)
 {
-    return pass_has_loop(columns->body) && ir_block_walk(columns->body, is_no_other_loop, NULL);
+    return pass_has_for(columns->body) && ir_block_walk(columns->body, is_no_other_loop, NULL);
 }
 
 /* How often each element must be used that a copy of it pays. Zen 5, 2026-11-27: a sum of 256 products along
@@ -222,7 +222,7 @@ static bool are_dots(const struct ir_stmt *columns)
  * one row of four weights of 256 columns). */
 static int times_used(const struct turning *turning, const struct ir_stmt *columns)
 {
-    if (!pass_has_loop(columns->body))
+    if (!pass_has_for(columns->body))
         return 16;
     if (are_dots(columns))
         return 8;

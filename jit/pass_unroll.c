@@ -95,12 +95,6 @@ static bool count_block(struct size *size, const struct ir_stmt *block, int dept
     return true;
 }
 
-static bool keeps_memory(struct ir_stmt *stmt, void *context)
-{
-    (void)context;
-    return stmt->kind != IR_ALLOCATE;
-}
-
 static bool stays_in_row(const struct ir_access *access, const struct ir_symbol *variable)
 {
     int last = access->buffer->rank - 1;
@@ -166,8 +160,8 @@ static bool has_window(const struct ir_stmt *loop, int most_statements)
     enum { LONGEST_WINDOW = 9 };
     struct size size = {.longest = LONGEST_WINDOW};
 
-    return ir_block_walk(loop->body, keeps_memory, NULL) && count_block(&size, loop->body, 0) &&
-           size.has_loop && size.statements <= most_statements;
+    return !ir_block_allocates(loop->body) && count_block(&size, loop->body, 0) && size.has_loop &&
+           size.statements <= most_statements;
 }
 
 /* Whether the loop, for AVX2, has a window inside that is so small that its coefficients stay in registers.
@@ -180,16 +174,10 @@ static bool is_window(const struct pass *pass, const struct ir_stmt *loop)
     return pass->target == X86_TARGET_AVX2 && has_window(loop, MOST_STATEMENTS);
 }
 
-static bool is_no_store(struct ir_stmt *stmt, void *context)
-{
-    (void)context;
-    return stmt->kind != IR_STORE;
-}
-
 static bool only_loads(struct ir_stmt *stmt, void *context)
 {
     (void)context;
-    return stmt->kind != IR_FOR || ir_block_walk(stmt->body, is_no_store, NULL);
+    return stmt->kind != IR_FOR || !ir_block_stores(stmt->body);
 }
 
 /* Iterations that only load, up to which they are written out. (Ice Lake, 1,000 rows: sums of 13 2.6 us
@@ -208,7 +196,7 @@ static bool can_be_written_out(const struct pass *pass, const struct ir_stmt *lo
 {
     enum { MOST_STATEMENTS = 64, FEW = 64 };
     int64_t low;
-    bool all_stays = ir_block_walk(loop->body, keeps_memory, NULL);
+    bool all_stays = !ir_block_allocates(loop->body);
     bool only_across =
         ir_block_walk(loop->body, goes_across, NULL) || ir_block_walk(loop->body, is_in_turn, NULL);
     struct size size = {.longest = only_across ? LONGEST_ACROSS : VECTOR_SHORTEST - 1};

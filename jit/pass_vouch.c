@@ -494,7 +494,7 @@ static void build_loop(struct voucher *voucher, struct ir_stmt *stmt, int contex
     voucher->refused |= tests_each(loop) && loop->step < 0; /* a knapsack of two dimensions: 17 us, and 42 */
     if (tests_each(loop) && vouch_is_of_call(stmt))
         ask_for_brevity(voucher, stmt,
-                        voucher->is_for_compilers || pass_has_loop(stmt->body) ? ENDLESS : LONG);
+                        voucher->is_for_compilers || pass_has_for(stmt->body) ? ENDLESS : LONG);
     append_loop(voucher, stmt, out, loop);
 }
 
@@ -631,7 +631,7 @@ static bool only_picks_rows(const struct ir_stmt *loop)
         inner = inner->next;
     if (inner->kind != IR_FOR || inner->next)
         return false;
-    if (pass_has_loop(inner->body))
+    if (pass_has_for(inner->body))
         return only_picks_rows(inner);
     if (inner->low->kind == IR_INTEGER && inner->high->kind == IR_INTEGER)
         return false; /* perhaps too short for that */
@@ -654,7 +654,7 @@ static bool only_picks_rows(const struct ir_stmt *loop)
 static bool is_candidate(struct ir_stmt *stmt, bool is_for_compilers)
 {
     int count = 0;
-    return (is_for_compilers || (pass_has_loop(stmt->body) && !only_picks_rows(stmt))) &&
+    return (is_for_compilers || (pass_has_for(stmt->body) && !only_picks_rows(stmt))) &&
            ir_block_walk(stmt->body, is_plain, &count) && count <= STATEMENTS &&
            pass_block_may_stop(stmt->body);
 }

@@ -37,8 +37,7 @@ static const struct ir_buffer *report_same_shape(const struct report *report, co
 {
     for (int i = 0; i < report->ir->buffers.count; i++) {
         const struct ir_buffer *other = report->ir->buffers.items[i];
-        bool same = other != buffer && (other->role == IR_INPUT || other->role == IR_INOUT) &&
-                    other->rank == buffer->rank;
+        bool same = other != buffer && ir_buffer_is_input(other) && other->rank == buffer->rank;
         for (int k = 0; same && k < buffer->rank; k++)
             same = ir_expr_equal(other->shape[k], buffer->shape[k]);
         if (same)

@@ -21,15 +21,9 @@ static bool find_declaration(struct ir_stmt *stmt, void *context)
     return !inside->found;
 }
 
-static bool makes_none(struct ir_stmt *stmt, void *context)
-{
-    (void)context;
-    return stmt->kind != IR_ALLOCATE || stmt->access.buffer->unused;
-}
-
 bool split_has_own(const struct ir_stmt *loop)
 {
-    return !ir_block_walk(loop->body, makes_none, NULL);
+    return ir_block_takes_memory(loop->body);
 }
 
 /* Assigns only what is declared inside. */

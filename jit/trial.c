@@ -34,11 +34,6 @@ struct trial {
 
 /* ---- copies ------------------------------------------------------------------------------------ */
 
-static bool has_inputs(const struct ir_buffer *buffer)
-{
-    return buffer->role == IR_INPUT || buffer->role == IR_INOUT;
-}
-
 static void measure(const struct ir_buffer *buffer, const struct trial_view *view, struct trial_buffer *copy)
 {
     int64_t low = 0, high = 0, element = dtype_table[buffer->dtype].size;
@@ -64,7 +59,7 @@ static unsigned char *make_room(struct trial_buffer *copy, int number)
 static bool copy_buffer(const struct ir_buffer *buffer, const struct trial_view *view,
                         struct trial_buffer *copy)
 {
-    if (has_inputs(buffer)) {
+    if (ir_buffer_is_input(buffer)) {
         copy->pristine = make_room(copy, 2);
         if (copy->pristine && copy->size)
             memcpy(copy->pristine, (const unsigned char *)view->data - copy->origin, copy->size);
@@ -74,7 +69,7 @@ static bool copy_buffer(const struct ir_buffer *buffer, const struct trial_view 
         if (copy->sides[side] && !copy->pristine)
             memset(copy->sides[side], 0, copy->size); /* what the kernel does not write is no difference */
     }
-    return copy->sides[0] && copy->sides[1] && (copy->pristine || !has_inputs(buffer));
+    return copy->sides[0] && copy->sides[1] && (copy->pristine || !ir_buffer_is_input(buffer));
 }
 
 static bool copy_buffers(struct trial *trial, const struct trial_view *views)

@@ -48,5 +48,5 @@ bool vector_body_may_stop(const struct ir_stmt *stmt, const struct vector_option
 
 bool vector_is_condition(const struct ir_stmt *stmt)
 {
-    return stmt->kind == IR_IF && (pass_has_loop(stmt->body) || pass_has_loop(stmt->otherwise));
+    return stmt->kind == IR_IF && (pass_has_for(stmt->body) || pass_has_for(stmt->otherwise));
 }

@@ -14,15 +14,6 @@
 
 #include <string.h>
 
-static bool is_innermost(const struct ir_stmt *first)
-{
-    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next)
-        if (stmt->kind == IR_FOR || stmt->kind == IR_WHILE || !is_innermost(stmt->body) ||
-            !is_innermost(stmt->otherwise))
-            return false;
-    return true;
-}
-
 /* ---- loops and nests -------------------------------------------------------------------------- */
 
 /* A slot for what long loops ask. */
@@ -283,7 +274,7 @@ static struct vector_loop *build_sometimes_along(struct planning *planning, cons
 /* A loop inside of one that may be a band; NULL: it is no part of such. */
 static struct vector_loop *build_part(struct planning *planning, const struct ir_stmt *inner, bool serially)
 {
-    if (is_innermost(inner->body))
+    if (!ir_block_has_loop(inner->body))
         return build_loop(planning, inner, serially);
     struct vector_loop *nest = build_nest(planning, inner, VECTOR_ROWS);
     return nest && vector_nest_is_small(nest) ? nest : NULL;
@@ -352,7 +343,7 @@ static bool plan_repeated(struct planning *planning, const struct ir_stmt *stmt)
     const struct ir_stmt *loops[AKG_MAX_RANK], *inner = stmt;
     int count = 0;
     while (count < AKG_MAX_RANK && inner->body && inner->body->kind == IR_FOR && !inner->body->next &&
-           !is_innermost(inner->body->body)) {
+           ir_block_has_loop(inner->body->body)) {
         loops[count++] = inner;
         inner = inner->body;
         if (vector_plan_splits(planning->plan, inner))
@@ -436,7 +427,7 @@ static bool find_chain(const struct ir_stmt *stmt, struct chain *chain)
         if (stmt->kind != IR_FOR || stmt->next || chain->count == AKG_MAX_RANK)
             return false;
         chain->loops[chain->count++] = stmt;
-        if (is_innermost(stmt->body))
+        if (!ir_block_has_loop(stmt->body))
             return chain->count > 2;
     }
     return false;
@@ -524,7 +515,7 @@ static void plan_block(struct planning *planning, const struct ir_stmt *first, i
         return;
     for (const struct ir_stmt *stmt = first; stmt && planning->plan->loops.count < MOST; stmt = stmt->next) {
         planning->is_inside = depth > 0;
-        if (stmt->kind == IR_FOR && is_innermost(stmt->body)) {
+        if (stmt->kind == IR_FOR && !ir_block_has_loop(stmt->body)) {
             plan_loop(planning, stmt);
             continue;
         }

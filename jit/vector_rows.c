@@ -13,15 +13,6 @@
  */
 #include "vector_build.h"
 
-static bool is_innermost(const struct ir_stmt *first)
-{
-    for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next)
-        if (stmt->kind == IR_FOR || stmt->kind == IR_WHILE || !is_innermost(stmt->body) ||
-            !is_innermost(stmt->otherwise))
-            return false;
-    return true;
-}
-
 bool vector_rows_shape(const struct ir_stmt *rows, struct vector_nest *nest)
 {
     const struct ir_stmt *columns = rows->body;
@@ -29,7 +20,7 @@ bool vector_rows_shape(const struct ir_stmt *rows, struct vector_nest *nest)
         columns = columns->next;
     *nest = (struct vector_nest){.loops = {rows, columns}, .depth = VECTOR_DEPTHS};
     return columns && columns->kind == IR_FOR && !columns->next && rows->step == 1 && columns->step == 1 &&
-           is_innermost(columns->body);
+           !ir_block_has_loop(columns->body);
 }
 
 static bool values_stay(const struct vector_builder *rows, const struct vector_loop *loop)
