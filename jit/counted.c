@@ -237,18 +237,6 @@ static struct ir_expr *in_places(const struct counted *counted, struct ir_expr *
     return value->dtype == AKG_INT64 ? value : ir_cast(counted->kernel, AKG_INT64, value);
 }
 
-static struct ir_expr *substitute(struct pass *pass, struct ir_expr *expr, void *unused)
-{
-    (void)unused;
-    return ir_expr_substitute(pass->kernel, expr);
-}
-
-static bool substitute_in(struct ir_stmt *stmt, void *pass)
-{
-    pass_rewrite(pass, stmt, substitute, NULL);
-    return true;
-}
-
 /* Of the loop whose body the block is: breaks set the variable before. */
 static void assign_at_breaks(const struct counted *counted, struct ir_stmt **block, struct ir_expr *value)
 {
@@ -307,7 +295,7 @@ static void count(struct counted *counted, const struct ir_stmt *block, bool is_
         loop->body = choice;
     }
     variable->note = variable->dtype == AKG_INT64 ? place : ir_cast(counted->kernel, variable->dtype, place);
-    ir_block_walk(loop->body, substitute_in, counted->pass);
+    pass_substitute(counted->pass, loop->body);
     if (is_used)
         assign_at_breaks(counted, &loop->body, variable->note);
     variable->note = NULL;

@@ -143,7 +143,22 @@ int pass_bits_of(const struct pass_ranges *ranges, const struct ir_expr *expr);
 /* Of LET, VARIABLE, ASSIGN, STORE, IF, WHILE, ASSERT. */
 void pass_set_value(struct ir_stmt *stmt, struct ir_expr *value);
 struct ir_expr *pass_copy(struct pass *pass, const struct ir_expr *expr);
-/* An operation on both, folded where that can be; a divisor is known not to be 0. */
+/* An int64. */
+static inline struct ir_expr *pass_number(const struct pass *pass, int64_t value)
+{
+    return ir_integer(pass->kernel, AKG_INT64, value);
+}
+static inline struct ir_expr *pass_use(const struct pass *pass, const struct ir_symbol *symbol)
+{
+    return ir_symbol_use(pass->kernel, (struct ir_symbol *)symbol); /* which stays what it is */
+}
+/* An operation on both, folded where that can be. A divisor is tested where it may be 0. */
+static inline struct ir_expr *pass_combine(const struct pass *pass, enum operation operation,
+                                           struct ir_expr *a, struct ir_expr *b)
+{
+    return ir_operation(pass->kernel, operation, a, b, NULL);
+}
+/* Likewise, but a divisor is known not to be 0, and is not tested. */
 struct ir_expr *pass_apply(struct pass *pass, enum operation operation, struct ir_expr *a, struct ir_expr *b);
 /* A load of what the access is to, with copies of its indices, which are known to be inside. */
 struct ir_expr *pass_load(struct pass *pass, const struct ir_access *access, struct span span);
@@ -159,6 +174,8 @@ void pass_rewrite(struct pass *pass, struct ir_stmt *stmt, pass_rewriter *rewrit
 /* Likewise, but the function gets each operation, those inside first, in indices too; what it gives has the
  * operation's place in the text. */
 void pass_rewrite_operations(struct pass *pass, struct ir_stmt *stmt, pass_rewriter *rewrite, void *context);
+/* What the notes of symbols stand for takes the place of their uses, in the block and the blocks inside. */
+void pass_substitute(struct pass *pass, struct ir_stmt *block);
 /* The scalars that loads of a buffer become: `symbol_of` says which; NULL: it stays a load. */
 struct pass_replacement {
     const struct ir_buffer *buffer;

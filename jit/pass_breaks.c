@@ -104,17 +104,6 @@ static bool does_nothing(const struct ir_stmt *stmt)
            (stmt->body->kind == IR_BREAK || stmt->body->kind == IR_CONTINUE);
 }
 
-static struct ir_expr *combine(struct breaks *breaks, enum operation operation, struct ir_expr *a,
-                               struct ir_expr *b)
-{
-    return ir_operation(breaks->pass->kernel, operation, a, b, NULL);
-}
-
-static struct ir_expr *number(struct breaks *breaks, int64_t value)
-{
-    return ir_integer(breaks->pass->kernel, AKG_INT64, value);
-}
-
 /* Where a condition is asked: by each iteration before it does anything, by those that do something, or by
  * each behind all else. */
 enum place { FIRST, SECOND, LAST };
@@ -143,17 +132,17 @@ static bool end_at(struct breaks *breaks, struct ir_stmt *loop, const struct ir_
                                   loop->high);
         return true;
     }
-    const struct ir_expr *zero = number(breaks, 0);
+    const struct ir_expr *zero = pass_number(breaks->pass, 0);
     struct ir_expr *at[] = {at_place(breaks, a, loop->symbol, zero), at_place(breaks, b, loop->symbol, zero)};
-    struct ir_expr *end = combine(breaks, OP_SUB, at[step > 0], at[step < 0]);
+    struct ir_expr *end = pass_combine(breaks->pass, OP_SUB, at[step > 0], at[step < 0]);
     if (is_strict)
-        end = combine(breaks, OP_ADD, end, number(breaks, step));
+        end = pass_combine(breaks->pass, OP_ADD, end, pass_number(breaks->pass, step));
     enum operation nearer = step > 0 ? OP_MIN : OP_MAX, farther = step > 0 ? OP_MAX : OP_MIN;
     if (place == LAST) { /* the iteration that breaks is run, and the first one is in any case */
-        end = combine(breaks, farther, end, pass_copy(breaks->pass, loop->low));
-        end = combine(breaks, OP_ADD, end, number(breaks, step > 0 ? 1 : -1));
+        end = pass_combine(breaks->pass, farther, end, pass_copy(breaks->pass, loop->low));
+        end = pass_combine(breaks->pass, OP_ADD, end, pass_number(breaks->pass, step > 0 ? 1 : -1));
     }
-    loop->high = combine(breaks, nearer, loop->high, end);
+    loop->high = pass_combine(breaks->pass, nearer, loop->high, end);
     return true;
 }
 
@@ -186,7 +175,8 @@ static struct ir_expr *element_end(struct breaks *breaks, const struct ir_stmt *
     const struct ir_expr *variable = condition->operands[is_turned], *end = condition->operands[!is_turned];
     if (variable->kind != IR_SYMBOL || variable->symbol != loop->symbol || !is_element(loop, end))
         return NULL;
-    return combine(breaks, OP_ADD, pass_copy(breaks->pass, end), number(breaks, is_strict));
+    return pass_combine(breaks->pass, OP_ADD, pass_copy(breaks->pass, end),
+                        pass_number(breaks->pass, is_strict));
 }
 
 /* The element may be there only for those who run the loop. */
@@ -195,13 +185,13 @@ static void end_at_element(struct breaks *breaks, struct ir_stmt *loop, struct i
     struct ir_stmt *inside = ir_stmt_new(breaks->pass->kernel, IR_FOR, loop->span);
     *inside = *loop;
     inside->next = NULL;
-    inside->high = combine(breaks, OP_MIN, loop->high, end);
+    inside->high = pass_combine(breaks->pass, OP_MIN, loop->high, end);
     loop->kind = IR_IF;
     loop->otherwise = NULL;
     loop->symbol = NULL;
     loop->body = inside;
-    pass_set_value(loop, combine(breaks, OP_LT, pass_copy(breaks->pass, inside->low),
-                                 pass_copy(breaks->pass, loop->high)));
+    pass_set_value(loop, pass_combine(breaks->pass, OP_LT, pass_copy(breaks->pass, inside->low),
+                                      pass_copy(breaks->pass, loop->high)));
     loop->low = loop->high = NULL;
 }
 

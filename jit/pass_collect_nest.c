@@ -10,30 +10,14 @@
  */
 #include "pass_collect.h"
 
-static struct ir_expr *number(const struct scatter *scatter, int64_t value)
-{
-    return ir_integer(scatter->pass->kernel, AKG_INT64, value);
-}
-
-static struct ir_expr *combine(const struct scatter *scatter, enum operation operation, struct ir_expr *a,
-                               struct ir_expr *b)
-{
-    return ir_operation(scatter->pass->kernel, operation, a, b, NULL);
-}
-
 /* Of conditions; NULL: it always holds. */
 static struct ir_expr *both(const struct scatter *scatter, struct ir_expr *a, struct ir_expr *b)
 {
     if (!a || !b)
         return a ? a : b;
-    struct ir_expr *result = combine(scatter, OP_AND, a, b);
+    struct ir_expr *result = pass_combine(scatter->pass, OP_AND, a, b);
     result->span = scatter->store->span;
     return result;
-}
-
-static struct ir_expr *use(const struct scatter *scatter, const struct ir_symbol *symbol)
-{
-    return ir_symbol_use(scatter->pass->kernel, (struct ir_symbol *)symbol); /* whose uses do not change it */
 }
 
 bool collect_is_plain(const struct ir_symbol *symbol)
@@ -72,12 +56,13 @@ static struct ir_expr *written_anew(const struct scatter *scatter, const struct 
     struct ir_expr *result = NULL;
 
     for (int k = 0; k < sum->count; k++) {
-        struct ir_expr *term = combine(scatter, OP_MUL, use(scatter, sum->terms[k].symbol),
-                                       number(scatter, sum->terms[k].coefficient));
-        result = result ? combine(scatter, OP_ADD, result, term) : term;
+        struct ir_expr *term =
+            pass_combine(scatter->pass, OP_MUL, pass_use(scatter->pass, sum->terms[k].symbol),
+                         pass_number(scatter->pass, sum->terms[k].coefficient));
+        result = result ? pass_combine(scatter->pass, OP_ADD, result, term) : term;
     }
-    struct ir_expr *constant = number(scatter, sum->constant);
-    return result ? combine(scatter, OP_ADD, result, constant) : constant;
+    struct ir_expr *constant = pass_number(scatter->pass, sum->constant);
+    return result ? pass_combine(scatter->pass, OP_ADD, result, constant) : constant;
 }
 
 /* Sums in which a loop's variable cancels out do without it, and names of sums are written out. */
@@ -138,25 +123,26 @@ static int64_t count_of(const struct pair *pair)
 /* One less than these are. */
 static struct ir_expr *last_of(const struct scatter *scatter, const struct pair *pair)
 {
-    return pair->last ? use(scatter, pair->last) : number(scatter, count_of(pair) - 1);
+    return pair->last ? pass_use(scatter->pass, pair->last) : pass_number(scatter->pass, count_of(pair) - 1);
 }
 
 static struct ir_expr *iterations_of(const struct scatter *scatter, const struct ir_stmt *loop)
 {
     struct pass *pass = scatter->pass;
 
-    return combine(scatter, OP_SUB, pass_copy(pass, loop->high), pass_copy(pass, loop->low));
+    return pass_combine(pass, OP_SUB, pass_copy(pass, loop->high), pass_copy(pass, loop->low));
 }
 
 /* The name of that where it is not known, which stands for it while sums are written. */
 static void name_last(const struct scatter *scatter, struct pair *pair)
 {
-    struct ir_expr *before = combine(scatter, OP_SUB, iterations_of(scatter, scatter->loops[pair->window]),
-                                     number(scatter, pair->rest + 1));
+    struct ir_expr *before =
+        pass_combine(scatter->pass, OP_SUB, iterations_of(scatter, scatter->loops[pair->window]),
+                     pass_number(scatter->pass, pair->rest + 1));
 
     pair->last = ir_symbol_new(scatter->pass->kernel, IR_SYMBOL_LET, "last", AKG_INT64);
-    pair->last->value =
-        pass_quotient(scatter->pass, combine(scatter, OP_FLOORDIV, before, number(scatter, pair->step)));
+    pair->last->value = pass_quotient(scatter->pass, pass_combine(scatter->pass, OP_FLOORDIV, before,
+                                                                  pass_number(scatter->pass, pair->step)));
 }
 
 static struct ir_expr *put_lasts(struct pass *pass, struct ir_expr *expr, void *context)
@@ -183,7 +169,7 @@ static struct ir_stmt *same_loop(struct scatter *scatter, const struct ir_stmt *
 {
     struct ir_stmt *loop =
         new_loop(scatter, old, pass_copy(scatter->pass, old->low), pass_copy(scatter->pass, old->high), 1);
-    old->symbol->note = use(scatter, loop->symbol);
+    old->symbol->note = pass_use(scatter->pass, loop->symbol);
     return loop;
 }
 
@@ -196,8 +182,9 @@ static struct ir_stmt *outer_loop(struct scatter *scatter, int loop)
 
     if (!pair)
         return same_loop(scatter, old);
-    new = new_loop(scatter, old, number(scatter, 0),
-                   combine(scatter, OP_ADD, iterations_of(scatter, old), last_of(scatter, pair)), 1);
+    new =
+        new_loop(scatter, old, pass_number(scatter->pass, 0),
+                 pass_combine(scatter->pass, OP_ADD, iterations_of(scatter, old), last_of(scatter, pair)), 1);
     pair->over = new;
     return new;
 }
@@ -213,8 +200,9 @@ static struct ir_stmt *inner_loop(struct scatter *scatter, int loop)
         return same_loop(scatter, old);
     if ((!pair->last && count_of(pair) == 1) || loop > pair->longer || loop > pair->window)
         return NULL;
-    new = new_loop(scatter, scatter->loops[pair->window], number(scatter, 0),
-                   combine(scatter, OP_ADD, last_of(scatter, pair), number(scatter, 1)), 1);
+    new = new_loop(scatter, scatter->loops[pair->window], pass_number(scatter->pass, 0),
+                   pass_combine(scatter->pass, OP_ADD, last_of(scatter, pair), pass_number(scatter->pass, 1)),
+                   1);
     pair->back = new->symbol;
     return new;
 }
@@ -223,25 +211,26 @@ static struct ir_stmt *inner_loop(struct scatter *scatter, int loop)
 static struct ir_expr *put_pair(struct scatter *scatter, struct pair *pair)
 {
     struct ir_stmt *longer = scatter->loops[pair->longer], *window = scatter->loops[pair->window];
-    struct ir_expr *at = use(scatter, pair->over->symbol), *back;
+    struct ir_expr *at = pass_use(scatter->pass, pair->over->symbol), *back;
     bool is_turned = pair->longer < pair->window;
     int64_t first = pair->rest + window->low->integer;
 
     if (!pair->back) {
-        longer->symbol->note = combine(scatter, OP_ADD, at, pass_copy(scatter->pass, longer->low));
-        window->symbol->note = number(scatter, first);
+        longer->symbol->note = pass_combine(scatter->pass, OP_ADD, at, pass_copy(scatter->pass, longer->low));
+        window->symbol->note = pass_number(scatter->pass, first);
         return NULL;
     }
-    back = use(scatter, pair->back);
+    back = pass_use(scatter->pass, pair->back);
     if (is_turned) /* what is behind b up to the last one */
-        back = combine(scatter, OP_SUB, last_of(scatter, pair), back);
-    at = combine(scatter, OP_SUB, at, pass_copy(scatter->pass, back));
-    longer->symbol->note =
-        combine(scatter, OP_ADD, pass_copy(scatter->pass, at), pass_copy(scatter->pass, longer->low));
-    back = combine(scatter, OP_MUL, back, number(scatter, pair->step));
-    window->symbol->note = combine(scatter, OP_ADD, back, number(scatter, first));
-    struct ir_expr *begins = combine(scatter, OP_GE, pass_copy(scatter->pass, at), number(scatter, 0));
-    struct ir_expr *ends = combine(scatter, OP_LT, at, iterations_of(scatter, longer));
+        back = pass_combine(scatter->pass, OP_SUB, last_of(scatter, pair), back);
+    at = pass_combine(scatter->pass, OP_SUB, at, pass_copy(scatter->pass, back));
+    longer->symbol->note = pass_combine(scatter->pass, OP_ADD, pass_copy(scatter->pass, at),
+                                        pass_copy(scatter->pass, longer->low));
+    back = pass_combine(scatter->pass, OP_MUL, back, pass_number(scatter->pass, pair->step));
+    window->symbol->note = pass_combine(scatter->pass, OP_ADD, back, pass_number(scatter->pass, first));
+    struct ir_expr *begins =
+        pass_combine(scatter->pass, OP_GE, pass_copy(scatter->pass, at), pass_number(scatter->pass, 0));
+    struct ir_expr *ends = pass_combine(scatter->pass, OP_LT, at, iterations_of(scatter, longer));
     begins->span = ends->span = scatter->store->span;
     return both(scatter, begins, ends);
 }
@@ -313,7 +302,7 @@ static struct ir_expr *extreme(const struct scatter *scatter, enum operation ope
 
     if (!pass_affine_of(a, &difference) || !pass_affine_of(b, &other) ||
         !pass_affine_add(&difference, -1, &other) || difference.count)
-        return combine(scatter, operation, a, b);
+        return pass_combine(scatter->pass, operation, a, b);
     return (difference.constant > 0) == (operation == OP_MAX) ? a : b;
 }
 
@@ -329,10 +318,11 @@ static void put_bound(const struct scatter *scatter, struct ir_stmt *loop, struc
     rest.constant += factor < 0 ? 0 : by - 1;
     struct ir_expr *bound = written_anew(scatter, &rest);
     if (by > 1)
-        bound = pass_quotient(scatter->pass, combine(scatter, OP_FLOORDIV, bound, number(scatter, by)));
+        bound = pass_quotient(
+            scatter->pass, pass_combine(scatter->pass, OP_FLOORDIV, bound, pass_number(scatter->pass, by)));
     if (factor < 0)
-        loop->high =
-            extreme(scatter, OP_MIN, loop->high, combine(scatter, OP_ADD, bound, number(scatter, 1)));
+        loop->high = extreme(scatter, OP_MIN, loop->high,
+                             pass_combine(scatter->pass, OP_ADD, bound, pass_number(scatter->pass, 1)));
     else
         loop->low = extreme(scatter, OP_MAX, loop->low, bound);
 }
@@ -422,7 +412,7 @@ static struct ir_stmt *collect_element(struct scatter *scatter)
     pass_set_value(first, pass_load(pass, &element, span));
     struct ir_stmt *last = ir_stmt_new(pass->kernel, IR_STORE, span);
     last->access = element;
-    pass_set_value(last, use(scatter, symbol));
+    pass_set_value(last, pass_use(pass, symbol));
     first->next = depths;
     while (depths->next)
         depths = depths->next;
@@ -478,7 +468,7 @@ static void take_names(struct scatter *scatter)
 static struct ir_expr *compared(const struct scatter *scatter, enum operation operation, struct ir_expr *a,
                                 struct ir_expr *b)
 {
-    struct ir_expr *result = combine(scatter, operation, a, b);
+    struct ir_expr *result = pass_combine(scatter->pass, operation, a, b);
 
     result->span = scatter->store->span;
     return result;
@@ -517,10 +507,10 @@ static struct ir_expr *is_right(const struct scatter *scatter)
         if (pair->count || is_like_one_before(scatter, k))
             continue;
         struct ir_expr *count = iterations_of(scatter, scatter->loops[pair->window]);
-        all =
-            both(scatter, all, compared(scatter, OP_GE, pass_copy(pass, count), number(scatter, pair->step)));
         all = both(scatter, all,
-                   compared(scatter, OP_LE, pass_copy(pass, count), number(scatter, COLLECT_WINDOW)));
+                   compared(scatter, OP_GE, pass_copy(pass, count), pass_number(pass, pair->step)));
+        all = both(scatter, all,
+                   compared(scatter, OP_LE, pass_copy(pass, count), pass_number(pass, COLLECT_WINDOW)));
         if (pair->step == 1) /* else it may be the other one that is the window */
             all = both(scatter, all,
                        compared(scatter, OP_LE, count, iterations_of(scatter, scatter->loops[pair->longer])));

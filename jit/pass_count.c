@@ -23,11 +23,6 @@ struct counter {
 
 /* ---- arithmetic ------------------------------------------------------------------------------------ */
 
-static struct ir_expr *number(struct counter *counter, int64_t value)
-{
-    return ir_integer(counter->pass->kernel, AKG_INT64, value);
-}
-
 /* Whether it is an axis of a tensor of the call, of which there are no negative ones. */
 static bool is_extent(const struct ir_kernel *kernel, const struct ir_expr *expr)
 {
@@ -98,7 +93,7 @@ static struct ir_expr *count_all(struct counter *counter, const struct ir_stmt *
         return count;
     struct ir_expr *runs = pass_apply(counter->pass, loop->step > 0 ? OP_LT : OP_GT,
                                       pass_copy(pass, loop->low), pass_copy(pass, loop->high));
-    struct ir_expr *operands[] = {runs, count, number(counter, 0)},
+    struct ir_expr *operands[] = {runs, count, pass_number(pass, 0)},
                    *known = ir_fold(pass->kernel, OP_SELECT, operands);
     return known ? known : ir_operation(pass->kernel, OP_SELECT, runs, count, operands[2]);
 }
@@ -117,8 +112,9 @@ static struct ir_expr *added(struct counter *counter, const struct ir_stmt *loop
             (k == 1 && value->operation == OP_SUB) || !pass_is_same_in_all(loop, other))
             continue;
         other = pass_copy(counter->pass, other);
-        return value->operation == OP_ADD ? other
-                                          : pass_apply(counter->pass, OP_SUB, number(counter, 0), other);
+        return value->operation == OP_ADD
+                   ? other
+                   : pass_apply(counter->pass, OP_SUB, pass_number(counter->pass, 0), other);
     }
     return NULL;
 }
@@ -142,7 +138,7 @@ static struct ir_expr *growth_of(struct counter *counter, const struct ir_stmt *
                                  const struct ir_symbol *symbol)
 {
     struct search search = {.symbol = symbol};
-    struct ir_expr *sum = number(counter, 0);
+    struct ir_expr *sum = pass_number(counter->pass, 0);
 
     ir_block_walk(loop->body, note_changes, &search);
     for (const struct ir_stmt *stmt = loop->body; stmt && sum; stmt = stmt->next) {
@@ -157,18 +153,6 @@ static struct ir_expr *growth_of(struct counter *counter, const struct ir_stmt *
 
 /* ---- the change ------------------------------------------------------------------------------------ */
 
-static struct ir_expr *substitute(struct pass *pass, struct ir_expr *expr, void *context)
-{
-    (void)context;
-    return ir_expr_substitute(pass->kernel, expr);
-}
-
-static bool substitute_in(struct ir_stmt *stmt, void *pass)
-{
-    pass_rewrite(pass, stmt, substitute, NULL);
-    return true;
-}
-
 /* The statement alone, with what is in it. */
 static void replace_uses(struct counter *counter, struct ir_stmt *stmt, struct ir_symbol *symbol,
                          struct ir_expr *value)
@@ -176,7 +160,7 @@ static void replace_uses(struct counter *counter, struct ir_stmt *stmt, struct i
     struct ir_stmt *next = stmt->next;
     stmt->next = NULL;
     symbol->note = value;
-    ir_block_walk(stmt, substitute_in, counter->pass);
+    pass_substitute(counter->pass, stmt);
     symbol->note = NULL;
     stmt->next = next;
 }

@@ -63,32 +63,22 @@ static int64_t floor_quotient(int64_t a, int64_t b)
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 
-static struct ir_expr *combine(struct pass *pass, enum operation operation, struct ir_expr *a,
-                               struct ir_expr *b)
-{
-    return ir_operation(pass->kernel, operation, a, b, NULL);
-}
-
-static struct ir_expr *number(struct pass *pass, int64_t value)
-{
-    return ir_integer(pass->kernel, AKG_INT64, value);
-}
-
 /* The terms whose coefficients are multiples of the divisor, divided by it; or the others, as they are, with
  * what is left of the constant. */
 static struct ir_expr *part_of(struct pass *pass, const struct pass_affine *affine, int64_t divisor,
                                bool multiples)
 {
     int64_t quotient = floor_quotient(affine->constant, divisor);
-    struct ir_expr *sum = number(pass, multiples ? quotient : affine->constant - quotient * divisor);
+    struct ir_expr *sum = pass_number(pass, multiples ? quotient : affine->constant - quotient * divisor);
     for (int k = 0; k < affine->count; k++) {
         int64_t coefficient = affine->terms[k].coefficient;
         if ((coefficient % divisor == 0) != multiples)
             continue;
         /* affine forms do not change what they name */
         struct ir_expr *term = ir_symbol_use(pass->kernel, (struct ir_symbol *)affine->terms[k].symbol);
-        term = combine(pass, OP_MUL, term, number(pass, multiples ? coefficient / divisor : coefficient));
-        sum = combine(pass, OP_ADD, term, sum);
+        term = pass_combine(pass, OP_MUL, term,
+                            pass_number(pass, multiples ? coefficient / divisor : coefficient));
+        sum = pass_combine(pass, OP_ADD, term, sum);
     }
     return sum;
 }
@@ -109,10 +99,10 @@ struct ir_expr *pass_quotient(struct pass *pass, struct ir_expr *expr)
     bool is_quotient = expr->operation == OP_FLOORDIV;
     struct ir_expr *rest = part_of(pass, &affine, divisor, false);
     if (multiples < affine.count)
-        rest = combine(pass, expr->operation, rest, number(pass, divisor));
+        rest = pass_combine(pass, expr->operation, rest, pass_number(pass, divisor));
     else if (is_quotient)
-        rest = number(pass, 0);
-    return is_quotient ? combine(pass, OP_ADD, part_of(pass, &affine, divisor, true), rest) : rest;
+        rest = pass_number(pass, 0);
+    return is_quotient ? pass_combine(pass, OP_ADD, part_of(pass, &affine, divisor, true), rest) : rest;
 }
 
 static struct ir_expr *take_apart(struct pass *pass, struct ir_expr *expr, void *context)
@@ -258,24 +248,24 @@ static struct ir_expr *multiples_below(struct pass *pass, const struct ir_expr *
         return part_of(pass, &affine, divisor, true);
     struct ir_expr *count = pass_copy(pass, extent);
     if (!is_sum || !is_never_negative(&affine))
-        count = combine(pass, OP_MAX, count, number(pass, 0));
-    return combine(pass, OP_FLOORDIV, count, number(pass, divisor));
+        count = pass_combine(pass, OP_MAX, count, pass_number(pass, 0));
+    return pass_combine(pass, OP_FLOORDIV, count, pass_number(pass, divisor));
 }
 
 static struct ir_expr *element(struct pass *pass, const struct ir_stmt *loop, int64_t factor, int64_t more)
 {
     struct ir_expr *product =
-        combine(pass, OP_MUL, ir_symbol_use(pass->kernel, loop->symbol), number(pass, factor));
-    return combine(pass, OP_ADD, product, number(pass, more));
+        pass_combine(pass, OP_MUL, ir_symbol_use(pass->kernel, loop->symbol), pass_number(pass, factor));
+    return pass_combine(pass, OP_ADD, product, pass_number(pass, more));
 }
 
 static struct ir_stmt *count_steps(struct pass *pass, struct ir_stmt *old)
 {
     int64_t low = old->low->integer;
     struct ir_expr *count =
-        combine(pass, OP_ADD, pass_copy(pass, old->high), number(pass, old->step - 1 - low));
+        pass_combine(pass, OP_ADD, pass_copy(pass, old->high), pass_number(pass, old->step - 1 - low));
     struct ir_stmt *loop =
-        pass_count_to(pass, old, combine(pass, OP_FLOORDIV, count, number(pass, old->step)));
+        pass_count_to(pass, old, pass_combine(pass, OP_FLOORDIV, count, pass_number(pass, old->step)));
     loop->body = copy_with(pass, old, element(pass, loop, old->step, low));
     return loop;
 }
@@ -310,7 +300,8 @@ static struct ir_stmt *by_multiples(struct pass *pass, struct ir_stmt *old, int6
             place = &loop->next;
     }
     if (!all) {
-        old->low = combine(pass, OP_MUL, ir_symbol_use(pass->kernel, let->symbol), number(pass, divisor));
+        old->low =
+            pass_combine(pass, OP_MUL, ir_symbol_use(pass->kernel, let->symbol), pass_number(pass, divisor));
         old->next = NULL;
         *end_of(&first) = old;
     }

@@ -188,25 +188,10 @@ void distribute_allocate_own(struct rows *rows)
 
 /* ---- building --------------------------------------------------------------------------------------- */
 
-static struct ir_expr *number(const struct rows *rows, int64_t value)
-{
-    return ir_integer(rows->pass->kernel, AKG_INT64, value);
-}
-
-static struct ir_expr *use(const struct rows *rows, struct ir_symbol *symbol)
-{
-    return ir_symbol_use(rows->pass->kernel, symbol);
-}
-
-static struct ir_expr *copy(const struct rows *rows, const struct ir_expr *expr)
-{
-    return pass_copy(rows->pass, expr);
-}
-
 struct ir_expr *distribute_kept_row(const struct rows *rows)
 {
-    struct ir_expr *row = use(rows, rows->loop->symbol);
-    return rows->first ? pass_apply(rows->pass, OP_SUB, row, use(rows, rows->first)) : row;
+    struct ir_expr *row = pass_use(rows->pass, rows->loop->symbol);
+    return rows->first ? pass_apply(rows->pass, OP_SUB, row, pass_use(rows->pass, rows->first)) : row;
 }
 
 struct ir_stmt *distribute_allocate(const struct rows *rows, struct ir_buffer *buffer)
@@ -223,19 +208,20 @@ static struct ir_expr *most_rows(const struct rows *rows)
 {
     const struct pass_tiles *tiles = rows->pass->tiles;
     int64_t block = tiles && tiles->block ? tiles->block : pass_usual_tiles(rows->pass->target)->block;
-    struct ir_expr *bytes = number(rows, 0);
+    struct ir_expr *bytes = pass_number(rows->pass, 0);
     for (int k = 0; k < rows->own.count; k++) {
         const struct ir_buffer *buffer = rows->own.items[k];
-        struct ir_expr *row = number(rows, dtype_table[buffer->dtype].size);
+        struct ir_expr *row = pass_number(rows->pass, dtype_table[buffer->dtype].size);
         for (int axis = 0; axis < buffer->rank; axis++)
-            row = pass_apply(rows->pass, OP_MUL, row, copy(rows, buffer->shape[axis]));
+            row = pass_apply(rows->pass, OP_MUL, row, pass_copy(rows->pass, buffer->shape[axis]));
         bytes = pass_apply(rows->pass, OP_ADD, bytes, row);
     }
-    struct ir_expr *room = pass_apply(rows->pass, OP_FLOORDIV, number(rows, ROOM),
-                                      pass_apply(rows->pass, OP_MAX, bytes, number(rows, 1)));
-    struct ir_expr *most = pass_apply(
-        rows->pass, OP_MIN, pass_apply(rows->pass, OP_MAX, room, number(rows, LEAST)), number(rows, block));
-    return pass_apply(rows->pass, OP_MIN, copy(rows, rows->kept), most);
+    struct ir_expr *room = pass_apply(rows->pass, OP_FLOORDIV, pass_number(rows->pass, ROOM),
+                                      pass_apply(rows->pass, OP_MAX, bytes, pass_number(rows->pass, 1)));
+    struct ir_expr *most =
+        pass_apply(rows->pass, OP_MIN, pass_apply(rows->pass, OP_MAX, room, pass_number(rows->pass, LEAST)),
+                   pass_number(rows->pass, block));
+    return pass_apply(rows->pass, OP_MIN, pass_copy(rows->pass, rows->kept), most);
 }
 
 static struct ir_stmt *declare(const struct rows *rows, const char *name, struct ir_expr *value)
@@ -248,27 +234,29 @@ static struct ir_stmt *declare(const struct rows *rows, const char *name, struct
 static struct ir_symbol *make_blocks(struct rows *rows)
 {
     struct ir_stmt *most = declare(rows, "most", most_rows(rows));
-    struct ir_expr *count =
-        pass_apply(rows->pass, OP_CEIL_DIV, copy(rows, rows->loop->high),
-                   pass_apply(rows->pass, OP_MAX, use(rows, most->symbol), number(rows, 1)));
+    struct ir_expr *count = pass_apply(
+        rows->pass, OP_CEIL_DIV, pass_copy(rows->pass, rows->loop->high),
+        pass_apply(rows->pass, OP_MAX, pass_use(rows->pass, most->symbol), pass_number(rows->pass, 1)));
     struct ir_stmt *blocks = declare(rows, "blocks", count);
-    struct ir_expr *even =
-        pass_apply(rows->pass, OP_CEIL_DIV, copy(rows, rows->loop->high),
-                   pass_apply(rows->pass, OP_MAX, use(rows, blocks->symbol), number(rows, 1)));
-    struct ir_stmt *size =
-        declare(rows, "size",
-                pass_apply(rows->pass, OP_MIN, use(rows, most->symbol), even)); /* says that it is no more */
+    struct ir_expr *even = pass_apply(
+        rows->pass, OP_CEIL_DIV, pass_copy(rows->pass, rows->loop->high),
+        pass_apply(rows->pass, OP_MAX, pass_use(rows->pass, blocks->symbol), pass_number(rows->pass, 1)));
+    struct ir_stmt *size = declare(rows, "size",
+                                   pass_apply(rows->pass, OP_MIN, pass_use(rows->pass, most->symbol),
+                                              even)); /* says that it is no more */
     struct ir_stmt *loop = ir_stmt_new(rows->pass->kernel, IR_FOR, rows->loop->span);
     loop->symbol = ir_symbol_new(rows->pass->kernel, IR_SYMBOL_LOOP, "block", AKG_INT64);
     loop->symbol->span = loop->span;
-    loop->low = number(rows, 0);
-    loop->high = use(rows, blocks->symbol);
+    loop->low = pass_number(rows->pass, 0);
+    loop->high = pass_use(rows->pass, blocks->symbol);
     loop->step = 1;
-    struct ir_stmt *first = declare(
-        rows, "first", pass_apply(rows->pass, OP_MUL, use(rows, loop->symbol), use(rows, size->symbol)));
-    struct ir_expr *end = pass_apply(rows->pass, OP_ADD, use(rows, first->symbol), use(rows, size->symbol));
+    struct ir_stmt *first = declare(rows, "first",
+                                    pass_apply(rows->pass, OP_MUL, pass_use(rows->pass, loop->symbol),
+                                               pass_use(rows->pass, size->symbol)));
+    struct ir_expr *end = pass_apply(rows->pass, OP_ADD, pass_use(rows->pass, first->symbol),
+                                     pass_use(rows->pass, size->symbol));
     struct ir_stmt *last =
-        declare(rows, "last", pass_apply(rows->pass, OP_MIN, copy(rows, rows->loop->high), end));
+        declare(rows, "last", pass_apply(rows->pass, OP_MIN, pass_copy(rows->pass, rows->loop->high), end));
     most->next = blocks;
     blocks->next = size;
     size->next = loop;
@@ -323,9 +311,9 @@ static struct ir_buffer *expand(struct rows *rows, struct ir_buffer *buffer)
     struct expansion expansion = {rows, buffer, wide};
     wide->span = buffer->span;
     wide->clear = buffer->clear;
-    wide->shape[0] = copy(rows, rows->kept);
+    wide->shape[0] = pass_copy(rows->pass, rows->kept);
     for (int axis = 0; axis < buffer->rank; axis++)
-        wide->shape[axis + 1] = copy(rows, buffer->shape[axis]);
+        wide->shape[axis + 1] = pass_copy(rows->pass, buffer->shape[axis]);
     ir_block_walk(rows->loop->body, expand_store, &expansion);
     ir_block_expressions(rows->loop->body, expand_load, &expansion);
     return wide;
@@ -350,8 +338,8 @@ void distribute_begin_block(struct rows *rows)
         buffer->unused = !rows->many;
     }
     drop_allocations(rows);
-    rows->loop->low = use(rows, rows->first);
-    rows->loop->high = use(rows, last);
+    rows->loop->low = pass_use(rows->pass, rows->first);
+    rows->loop->high = pass_use(rows->pass, last);
 }
 
 struct ir_stmt *distribute_end_block(struct rows *rows, struct ir_stmt *inside)

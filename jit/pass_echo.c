@@ -210,11 +210,6 @@ static bool find_echo(struct echo *echo)
 
 /* ---- pieces ------------------------------------------------------------------------------------------ */
 
-static struct ir_expr *number(struct pass *pass, int64_t value)
-{
-    return ir_integer(pass->kernel, AKG_INT64, value);
-}
-
 /* Where piece number `piece` begins. */
 static struct ir_expr *begin_of(struct pass *pass, const struct ir_stmt *loop, struct ir_expr *piece,
                                 const struct ir_expr *distance)
@@ -260,7 +255,7 @@ static struct ir_stmt *name_distance(struct echo *echo)
     if (ir_expr_loads(distance)) {
         struct ir_expr *runs =
             pass_apply(pass, OP_LT, pass_copy(pass, loop->low), pass_copy(pass, loop->high));
-        distance = ir_operation(pass->kernel, OP_SELECT, runs, distance, number(pass, 0));
+        distance = ir_operation(pass->kernel, OP_SELECT, runs, distance, pass_number(pass, 0));
     }
     return pass_declare(pass, IR_SYMBOL_LET, "distance", distance, loop->span);
 }
@@ -270,7 +265,7 @@ static struct ir_expr *is_long(struct pass *pass, const struct ir_stmt *loop)
 {
     struct ir_expr *runs = pass_apply(pass, OP_LT, pass_copy(pass, loop->low), pass_copy(pass, loop->high));
     return pass_apply(pass, OP_AND, runs,
-                      pass_apply(pass, OP_GE, iterations_of(pass, loop), number(pass, FEW)));
+                      pass_apply(pass, OP_GE, iterations_of(pass, loop), pass_number(pass, FEW)));
 }
 
 static struct ir_stmt *new_choice(struct pass *pass, struct ir_expr *condition, struct ir_stmt *yes,
@@ -328,14 +323,15 @@ static struct ir_stmt *make_choice(struct echo *echo)
     ir_block_walk(cut->body, note_store, &copied);
     ir_block_expressions(cut->body, tell_distance, &copied);
     struct ir_expr *is_worth =
-        pass_apply(pass, OP_AND, pass_apply(pass, OP_GE, distance, number(pass, LEAST_ASKED)),
-                   pass_apply(pass, OP_LE, pass_copy(pass, distance), number(pass, LARGEST)));
+        pass_apply(pass, OP_AND, pass_apply(pass, OP_GE, distance, pass_number(pass, LEAST_ASKED)),
+                   pass_apply(pass, OP_LE, pass_copy(pass, distance), pass_number(pass, LARGEST)));
     is_worth = pass_apply(pass, OP_AND, is_long(pass, loop), is_worth);
     if (echo->is_narrow)
         is_worth = pass_apply(
             pass, OP_AND, is_worth,
-            pass_apply(pass, OP_AND, pass_apply(pass, OP_GE, pass_copy(pass, loop->low), number(pass, 0)),
-                       pass_apply(pass, OP_LE, pass_copy(pass, loop->high), number(pass, INT32_MAX))));
+            pass_apply(pass, OP_AND,
+                       pass_apply(pass, OP_GE, pass_copy(pass, loop->low), pass_number(pass, 0)),
+                       pass_apply(pass, OP_LE, pass_copy(pass, loop->high), pass_number(pass, INT32_MAX))));
     let->next = new_choice(pass, is_worth, make_pieces(pass, cut, distance), loop);
     return let;
 }
@@ -350,7 +346,7 @@ static struct ir_stmt *cut_loop(struct pass *pass, struct ir_stmt *loop, struct 
 
     loop->next = NULL;
     if (distance)
-        made = make_pieces_if_long(pass, loop, number(pass, distance), around);
+        made = make_pieces_if_long(pass, loop, pass_number(pass, distance), around);
     else if (dependences && find_echo(&echo))
         made = make_choice(&echo);
     loop->next = made ? NULL : next;

@@ -97,37 +97,21 @@ struct flat {
     const struct ir_symbol *quotient; /* the row's number */
 };
 
-static struct ir_expr *number(struct flat *flat, int64_t value)
-{
-    return ir_integer(flat->pass->kernel, AKG_INT64, value);
-}
-
-static struct ir_expr *combine(struct flat *flat, enum operation operation, struct ir_expr *a,
-                               struct ir_expr *b)
-{
-    return ir_operation(flat->pass->kernel, operation, a, b, NULL);
-}
-
-static struct ir_expr *use(struct flat *flat, const struct ir_symbol *symbol)
-{
-    return ir_symbol_use(flat->pass->kernel, (struct ir_symbol *)symbol); /* which stays what it is */
-}
-
 static struct ir_expr *expression_of(struct flat *flat, const struct product *product)
 {
     struct ir_expr *result = NULL;
     for (int k = 0; k < product->count; k++) {
         struct ir_expr *item = pass_copy(flat->pass, product->items[k]);
-        result = result ? combine(flat, OP_MUL, result, item) : item;
+        result = result ? pass_combine(flat->pass, OP_MUL, result, item) : item;
     }
     if (!result)
-        return number(flat, product->number);
-    return combine(flat, OP_MUL, result, number(flat, product->number));
+        return pass_number(flat->pass, product->number);
+    return pass_combine(flat->pass, OP_MUL, result, pass_number(flat->pass, product->number));
 }
 
 static void ask(struct flat *flat, enum operation comparison, struct ir_expr *a, int64_t b)
 {
-    struct ir_expr *condition = combine(flat, comparison, a, number(flat, b));
+    struct ir_expr *condition = pass_combine(flat->pass, comparison, a, pass_number(flat->pass, b));
     if (condition->kind == IR_INTEGER) {
         flat->refused |= !condition->integer;
         return;
@@ -229,8 +213,9 @@ static int least_divisor(const struct divisors *divisors)
 /* row * quotient + rest */
 static struct ir_expr *compose(struct flat *flat, struct ir_expr *quotient)
 {
-    return combine(flat, OP_ADD, combine(flat, OP_MUL, quotient, expression_of(flat, &flat->row)),
-                   use(flat, flat->rest));
+    return pass_combine(flat->pass, OP_ADD,
+                        pass_combine(flat->pass, OP_MUL, quotient, expression_of(flat, &flat->row)),
+                        pass_use(flat->pass, flat->rest));
 }
 
 static bool is_rest(const struct flat *flat, const struct ir_expr *expr)
@@ -252,7 +237,7 @@ static struct ir_expr *quotient_in(struct flat *flat, const struct ir_expr *expr
 {
     expr = value_of(expr);
     if (is_rest(flat, expr))
-        return number(flat, 0);
+        return pass_number(flat->pass, 0);
     if (expr->kind != IR_OPERATION || expr->operation != OP_ADD || !is_rest(flat, expr->operands[1]))
         return NULL;
     const struct ir_expr *rows = expr->operands[0];
@@ -269,10 +254,10 @@ static struct ir_expr *divide_by(struct flat *flat, enum operation operation, st
 {
     struct ir_expr *by = expression_of(flat, divisor);
     if (is_one(divisor))
-        return operation == OP_FLOORDIV ? a : number(flat, 0);
+        return operation == OP_FLOORDIV ? a : pass_number(flat->pass, 0);
     if (by->kind != IR_INTEGER)
-        by = combine(flat, OP_MAX, by, number(flat, 1));
-    return combine(flat, operation, a, by);
+        by = pass_combine(flat->pass, OP_MAX, by, pass_number(flat->pass, 1));
+    return pass_combine(flat->pass, operation, a, by);
 }
 
 static struct ir_expr *take_apart(struct pass *pass, struct ir_expr *expr, void *context)
@@ -288,7 +273,7 @@ static struct ir_expr *take_apart(struct pass *pass, struct ir_expr *expr, void 
         if (divided->kind != IR_SYMBOL || divided->symbol != flat->variable)
             return expr;
         ask_of_product(flat, &divisor);
-        return expr->operation == OP_MOD ? use(flat, flat->variable) : number(flat, 0);
+        return expr->operation == OP_MOD ? pass_use(flat->pass, flat->variable) : pass_number(flat->pass, 0);
     }
     struct ir_expr *quotient = quotient_in(flat, expr->operands[0]);
     if (!quotient)
@@ -297,7 +282,7 @@ static struct ir_expr *take_apart(struct pass *pass, struct ir_expr *expr, void 
     if (expr->operation == OP_FLOORDIV)
         return divide_by(flat, OP_FLOORDIV, quotient, &more);
     if (is_one(&more))
-        return use(flat, flat->rest);
+        return pass_use(flat->pass, flat->rest);
     return compose(flat, divide_by(flat, OP_MOD, quotient, &more));
 }
 
@@ -327,13 +312,16 @@ static struct ir_stmt *loop_over_row(struct flat *flat, struct ir_stmt *old, str
 
 static struct ir_expr *not_negative(struct flat *flat, struct ir_expr *expr)
 {
-    return ir_is_dim(expr) || expr->kind == IR_INTEGER ? expr : combine(flat, OP_MAX, expr, number(flat, 0));
+    return ir_is_dim(expr) || expr->kind == IR_INTEGER
+               ? expr
+               : pass_combine(flat->pass, OP_MAX, expr, pass_number(flat->pass, 0));
 }
 
 static struct ir_stmt *loop_over_rows(struct flat *flat, struct ir_stmt *old, struct ir_expr *count)
 {
     struct ir_stmt *loop = pass_count_to(flat->pass, old, count);
-    loop->body = loop_over_row(flat, old, use(flat, loop->symbol), expression_of(flat, &flat->row));
+    loop->body =
+        loop_over_row(flat, old, pass_use(flat->pass, loop->symbol), expression_of(flat, &flat->row));
     return loop;
 }
 
@@ -357,11 +345,11 @@ static struct ir_stmt *by_rows(struct flat *flat, struct ir_stmt *old, int depth
         }
     }
     struct ir_stmt *let = pass_declare(pass, IR_SYMBOL_LET, "rows", count, old->span);
-    let->next = loop_over_rows(flat, old, use(flat, let->symbol));
-    struct ir_expr *left =
-        combine(flat, OP_SUB, pass_copy(pass, old->high),
-                combine(flat, OP_MUL, use(flat, let->symbol), expression_of(flat, &flat->row)));
-    let->next->next = loop_over_row(flat, old, use(flat, let->symbol), left);
+    let->next = loop_over_rows(flat, old, pass_use(pass, let->symbol));
+    struct ir_expr *left = pass_combine(
+        pass, OP_SUB, pass_copy(pass, old->high),
+        pass_combine(pass, OP_MUL, pass_use(pass, let->symbol), expression_of(flat, &flat->row)));
+    let->next->next = loop_over_row(flat, old, pass_use(pass, let->symbol), left);
     return let;
 }
 
@@ -454,7 +442,7 @@ static struct ir_stmt *choose(struct flat *flat, struct ir_stmt *made, struct ir
     struct ir_stmt *choice = ir_stmt_new(flat->pass->kernel, IR_IF, otherwise->span);
     choice->value = flat->conditions[0];
     for (int k = 1; k < flat->count; k++)
-        choice->value = combine(flat, OP_AND, choice->value, flat->conditions[k]);
+        choice->value = pass_combine(flat->pass, OP_AND, choice->value, flat->conditions[k]);
     choice->body = made;
     choice->otherwise = otherwise;
     return choice;

@@ -63,11 +63,6 @@ static struct ir_stmt *loop_over(struct frame *frame, int axis, struct ir_expr *
     return loop;
 }
 
-static struct ir_expr *number(struct frame *frame, int64_t value)
-{
-    return ir_integer(frame->pass->kernel, AKG_INT64, value);
-}
-
 static struct ir_expr *extent(struct frame *frame, int axis)
 {
     return pass_copy(frame->pass, frame->buffer->shape[axis]);
@@ -76,8 +71,8 @@ static struct ir_expr *extent(struct frame *frame, int axis)
 /* The first element behind the box. */
 static struct ir_expr *end_of_box(struct frame *frame, int axis)
 {
-    return ir_operation(frame->pass->kernel, OP_SUB, extent(frame, axis), number(frame, frame->high[axis]),
-                        NULL);
+    return ir_operation(frame->pass->kernel, OP_SUB, extent(frame, axis),
+                        pass_number(frame->pass, frame->high[axis]), NULL);
 }
 
 static struct ir_stmt *clear_element(struct frame *frame, struct ir_expr *const *indices)
@@ -102,7 +97,7 @@ static struct ir_stmt *clear_all(struct frame *frame, int axis, struct ir_expr *
 {
     if (axis == frame->buffer->rank)
         return clear_element(frame, indices);
-    struct ir_stmt *loop = loop_over(frame, axis, number(frame, 0), extent(frame, axis), indices);
+    struct ir_stmt *loop = loop_over(frame, axis, pass_number(frame->pass, 0), extent(frame, axis), indices);
     loop->body = clear_all(frame, axis + 1, indices);
     return loop;
 }
@@ -113,13 +108,14 @@ static struct ir_stmt **clear_part(struct frame *frame, int axis, struct ir_expr
 {
     struct ir_kernel *kernel = frame->pass->kernel;
     if (axis + 1 < frame->buffer->rank && count > 1) {
-        struct ir_expr *high = ir_operation(kernel, OP_ADD, low, number(frame, count), NULL);
+        struct ir_expr *high = ir_operation(kernel, OP_ADD, low, pass_number(frame->pass, count), NULL);
         *end = loop_over(frame, axis, pass_copy(frame->pass, low), high, indices);
         (*end)->body = clear_all(frame, axis + 1, indices);
         return &(*end)->next;
     }
     for (int64_t k = 0; k < count; k++) {
-        indices[axis] = ir_operation(kernel, OP_ADD, pass_copy(frame->pass, low), number(frame, k), NULL);
+        indices[axis] =
+            ir_operation(kernel, OP_ADD, pass_copy(frame->pass, low), pass_number(frame->pass, k), NULL);
         *end = clear_all(frame, axis + 1, indices);
         end = &(*end)->next;
     }
@@ -137,11 +133,12 @@ static bool has_frame(const struct frame *frame, int axis)
 /* What lies in the frame and has, on the axes before this one, the indices of the box. */
 static void clear_frame(struct frame *frame, int axis, struct ir_expr **indices, struct ir_stmt **end)
 {
-    end = clear_part(frame, axis, number(frame, 0), frame->low[axis], indices, end);
+    end = clear_part(frame, axis, pass_number(frame->pass, 0), frame->low[axis], indices, end);
     end = clear_part(frame, axis, end_of_box(frame, axis), frame->high[axis], indices, end);
     if (!has_frame(frame, axis + 1))
         return;
-    *end = loop_over(frame, axis, number(frame, frame->low[axis]), end_of_box(frame, axis), indices);
+    *end =
+        loop_over(frame, axis, pass_number(frame->pass, frame->low[axis]), end_of_box(frame, axis), indices);
     clear_frame(frame, axis + 1, indices, &(*end)->body);
 }
 
@@ -152,7 +149,8 @@ static struct ir_expr *has_room(struct frame *frame)
     struct ir_expr *all = NULL;
     for (int axis = 0; axis < frame->buffer->rank; axis++) {
         int64_t width = frame->low[axis] + frame->high[axis];
-        struct ir_expr *fits = ir_operation(kernel, OP_GE, extent(frame, axis), number(frame, width), NULL);
+        struct ir_expr *fits =
+            ir_operation(kernel, OP_GE, extent(frame, axis), pass_number(frame->pass, width), NULL);
         if (width > 0)
             all = all ? ir_operation(kernel, OP_AND, all, fits, NULL) : fits;
     }

@@ -342,11 +342,6 @@ static struct ir_stmt *move_all(struct lanes *lanes, bool is_stored, bool is_fir
     return loop;
 }
 
-static struct ir_expr *number(const struct lanes *lanes, int64_t value)
-{
-    return ir_integer(lanes->pass->kernel, AKG_INT64, value);
-}
-
 /* for block: let first, let end: what is to be done between these. */
 static struct ir_stmt *make_blocks(struct lanes *lanes)
 {
@@ -358,21 +353,21 @@ static struct ir_stmt *make_blocks(struct lanes *lanes)
 
     blocks->symbol = ir_symbol_new(pass->kernel, IR_SYMBOL_LOOP, "block", AKG_INT64);
     blocks->symbol->span = columns->span;
-    blocks->low = number(lanes, 0);
+    blocks->low = pass_number(pass, 0);
     blocks->high = pass_apply(lanes->pass, OP_FLOORDIV,
-                              pass_apply(lanes->pass, OP_ADD, distance, number(lanes, lanes->block - 1)),
-                              number(lanes, lanes->block));
+                              pass_apply(lanes->pass, OP_ADD, distance, pass_number(pass, lanes->block - 1)),
+                              pass_number(pass, lanes->block));
     blocks->step = 1;
     blocks->independent = true;
     struct ir_expr *start =
         pass_apply(lanes->pass, OP_ADD, pass_copy(pass, columns->low),
                    pass_apply(lanes->pass, OP_MUL, ir_symbol_use(pass->kernel, blocks->symbol),
-                              number(lanes, lanes->block)));
+                              pass_number(pass, lanes->block)));
     struct ir_stmt *first = pass_declare(pass, IR_SYMBOL_LET, "first", start, columns->span);
     struct ir_expr *end =
         pass_apply(lanes->pass, OP_MIN, pass_copy(pass, columns->high),
                    pass_apply(lanes->pass, OP_ADD, ir_symbol_use(pass->kernel, first->symbol),
-                              number(lanes, lanes->block)));
+                              pass_number(pass, lanes->block)));
     struct ir_stmt *last = pass_declare(pass, IR_SYMBOL_LET, "end", end, columns->span);
     blocks->body = first;
     first->next = last;
@@ -434,11 +429,12 @@ static struct ir_stmt *choose(struct lanes *lanes, struct ir_stmt *blocks)
     struct ir_expr *distance =
         pass_apply(lanes->pass, OP_SUB, pass_copy(pass, columns->high), pass_copy(pass, columns->low));
     struct ir_expr *length = lanes->goes_along ? lanes_length(lanes) : NULL;
-    struct ir_expr *many =
-        distance->kind == IR_INTEGER ? NULL : pass_apply(lanes->pass, OP_GE, distance, number(lanes, FEW));
+    struct ir_expr *many = distance->kind == IR_INTEGER
+                               ? NULL
+                               : pass_apply(lanes->pass, OP_GE, distance, pass_number(pass, FEW));
 
     if (length && length->kind != IR_INTEGER) {
-        struct ir_expr *fits = pass_apply(lanes->pass, OP_LE, length, number(lanes, LONG));
+        struct ir_expr *fits = pass_apply(lanes->pass, OP_LE, length, pass_number(pass, LONG));
         many = many ? pass_apply(lanes->pass, OP_AND, many, fits) : fits;
     }
     if (!many)

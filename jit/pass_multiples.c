@@ -58,37 +58,31 @@ static const struct ir_expr *quotient_of(const struct ir_expr *expr)
                                                                                                   : NULL;
 }
 
-static struct ir_expr *build(struct multiples *multiples, enum operation operation, struct ir_expr *a,
-                             struct ir_expr *b)
-{
-    return ir_operation(multiples->pass->kernel, operation, a, b, NULL);
-}
-
 /* quotient operation other */
 static struct ir_expr *compare(struct multiples *multiples, enum operation operation,
                                const struct ir_expr *quotient, const struct ir_expr *other)
 {
     struct pass *pass = multiples->pass;
     struct ir_expr *by = ir_integer(pass->kernel, AKG_INT64, quotient->operands[1]->integer);
-    struct ir_expr *first = build(multiples, OP_MUL, pass_copy(pass, other), by);
-    struct ir_expr *behind = build(multiples, OP_ADD, pass_copy(pass, first), pass_copy(pass, by));
+    struct ir_expr *first = pass_combine(pass, OP_MUL, pass_copy(pass, other), by);
+    struct ir_expr *behind = pass_combine(pass, OP_ADD, pass_copy(pass, first), pass_copy(pass, by));
     struct ir_expr *divided = pass_copy(pass, quotient->operands[0]);
     struct ir_expr *again = pass_copy(pass, quotient->operands[0]);
     switch (operation) {
     case OP_LT:
-        return build(multiples, OP_LT, divided, first);
+        return pass_combine(pass, OP_LT, divided, first);
     case OP_LE:
-        return build(multiples, OP_LT, divided, behind);
+        return pass_combine(pass, OP_LT, divided, behind);
     case OP_GT:
-        return build(multiples, OP_GE, divided, behind);
+        return pass_combine(pass, OP_GE, divided, behind);
     case OP_GE:
-        return build(multiples, OP_GE, divided, first);
+        return pass_combine(pass, OP_GE, divided, first);
     case OP_EQ:
-        return build(multiples, OP_AND, build(multiples, OP_GE, divided, first),
-                     build(multiples, OP_LT, again, behind));
+        return pass_combine(pass, OP_AND, pass_combine(pass, OP_GE, divided, first),
+                            pass_combine(pass, OP_LT, again, behind));
     default:
-        return build(multiples, OP_OR, build(multiples, OP_LT, divided, first),
-                     build(multiples, OP_GE, again, behind));
+        return pass_combine(pass, OP_OR, pass_combine(pass, OP_LT, divided, first),
+                            pass_combine(pass, OP_GE, again, behind));
     }
 }
 

@@ -8,18 +8,6 @@
  */
 #include "pass.h"
 
-static struct ir_expr *put_ones(struct pass *pass, struct ir_expr *expr, void *context)
-{
-    (void)context;
-    return ir_expr_substitute(pass->kernel, expr);
-}
-
-static bool visit(struct ir_stmt *stmt, void *context)
-{
-    pass_rewrite(context, stmt, put_ones, NULL);
-    return true;
-}
-
 static struct ir_expr *folded(struct pass *pass, struct ir_expr *expr)
 {
     if (expr->kind != IR_OPERATION)
@@ -55,7 +43,7 @@ bool pass_ones(struct pass *pass)
             any = true;
         }
     if (any) {
-        ir_block_walk(kernel->body, visit, pass);
+        pass_substitute(pass, kernel->body);
         for (int k = 0; k < kernel->buffers.count; k++)
             put_into_shape(pass, kernel->buffers.items[k]);
     }

@@ -56,17 +56,6 @@ struct congruence {
     int64_t divisor, rest;
 };
 
-static struct ir_expr *number(struct phases *phases, int64_t value)
-{
-    return ir_integer(phases->pass->kernel, AKG_INT64, value);
-}
-
-static struct ir_expr *combine(struct phases *phases, enum operation operation, struct ir_expr *a,
-                               struct ir_expr *b)
-{
-    return ir_operation(phases->pass->kernel, operation, a, b, NULL);
-}
-
 /* ---- congruences ---------------------------------------------------------------------------------- */
 
 static bool is_remainder(const struct ir_expr *expr)
@@ -185,13 +174,14 @@ static struct ir_expr *side_of(struct phases *phases, const struct pass_affine *
         if (factor <= 0)
             continue;
         struct ir_expr *term = ir_symbol_use(phases->pass->kernel, (struct ir_symbol *)sum->terms[k].symbol);
-        term = factor == 1 ? term : combine(phases, OP_MUL, term, number(phases, factor));
-        result = result ? combine(phases, OP_ADD, result, term) : term;
+        term =
+            factor == 1 ? term : pass_combine(phases->pass, OP_MUL, term, pass_number(phases->pass, factor));
+        result = result ? pass_combine(phases->pass, OP_ADD, result, term) : term;
     }
     int64_t constant = sign * (sum->constant / by);
     if (!result || constant > 0)
-        result = !result ? number(phases, constant > 0 ? constant : 0)
-                         : combine(phases, OP_ADD, result, number(phases, constant));
+        result = !result ? pass_number(phases->pass, constant > 0 ? constant : 0)
+                         : pass_combine(phases->pass, OP_ADD, result, pass_number(phases->pass, constant));
     return result;
 }
 
@@ -222,8 +212,8 @@ static struct ir_expr *compare_rests(struct phases *phases, const struct ir_expr
     if (sum.count == terms && by <= 1)
         return NULL;
     by = by ? by : 1;
-    struct ir_expr *result =
-        combine(phases, expr->operation, side_of(phases, &sum, true, by), side_of(phases, &sum, false, by));
+    struct ir_expr *result = pass_combine(phases->pass, expr->operation, side_of(phases, &sum, true, by),
+                                          side_of(phases, &sum, false, by));
     result->span = expr->span;
     return result;
 }
@@ -278,19 +268,20 @@ static struct ir_symbol *count_anew(struct phases *phases, struct ir_stmt *loop,
     struct pass *pass = phases->pass;
     struct ir_symbol *old = loop->symbol;
     struct ir_symbol *counter = ir_symbol_new(pass->kernel, IR_SYMBOL_LOOP, old->name, AKG_INT64);
-    struct ir_expr *above = first->kind == IR_INTEGER
-                                ? number(phases, step - 1 - first->integer)
-                                : combine(phases, OP_SUB, number(phases, step - 1), pass_copy(pass, first));
+    struct ir_expr *above =
+        first->kind == IR_INTEGER
+            ? pass_number(pass, step - 1 - first->integer)
+            : pass_combine(pass, OP_SUB, pass_number(pass, step - 1), pass_copy(pass, first));
 
-    above = combine(phases, OP_ADD, loop->high, above);
+    above = pass_combine(pass, OP_ADD, loop->high, above);
     counter->label = old->label ? old->label : old->name;
     counter->span = old->span;
     loop->symbol = counter;
-    loop->low = number(phases, 0);
-    loop->high = combine(phases, OP_FLOORDIV, above, number(phases, step));
+    loop->low = pass_number(pass, 0);
+    loop->high = pass_combine(pass, OP_FLOORDIV, above, pass_number(pass, step));
     struct ir_expr *product =
-        combine(phases, OP_MUL, ir_symbol_use(pass->kernel, counter), number(phases, step));
-    old->note = combine(phases, OP_ADD, product, first);
+        pass_combine(pass, OP_MUL, ir_symbol_use(pass->kernel, counter), pass_number(pass, step));
+    old->note = pass_combine(pass, OP_ADD, product, first);
     return old;
 }
 
@@ -400,14 +391,16 @@ static struct ir_expr *distance_of_first(struct phases *phases, const struct ir_
             return NULL;
         struct ir_expr *term = ir_symbol_use(phases->pass->kernel, (struct ir_symbol *)symbol);
         *is_reduced = !distance && factor == 1 && is_remainder_of(phases, symbol, divisor);
-        term = factor == 1 ? term : combine(phases, OP_MUL, term, number(phases, factor));
-        distance = distance ? combine(phases, OP_ADD, distance, term) : term;
+        term =
+            factor == 1 ? term : pass_combine(phases->pass, OP_MUL, term, pass_number(phases->pass, factor));
+        distance = distance ? pass_combine(phases->pass, OP_ADD, distance, term) : term;
     }
     if (!distance)
         return NULL;
     constant = nearest(inverse * (congruence->rest - sum->constant % divisor) - loop->low->integer, divisor);
     *is_reduced = *is_reduced && constant == 0;
-    return constant ? combine(phases, OP_ADD, distance, number(phases, constant)) : distance;
+    return constant ? pass_combine(phases->pass, OP_ADD, distance, pass_number(phases->pass, constant))
+                    : distance;
 }
 
 /* Where the loop is to begin: a number, or a scalar before it. NULL: it is no loop that steps. */
@@ -421,14 +414,16 @@ static struct ir_expr *first_of_steps(struct phases *phases, struct ir_stmt *loo
     if (!first || pass_bits_of(&phases->around, first) > BITS)
         return NULL;
     if (!is_reduced) { /* a remainder, but as a sum: what is divided by the step comes out of it */
-        struct ir_expr *step = number(phases, congruence->divisor);
-        struct ir_expr *steps = combine(phases, OP_FLOORDIV, pass_copy(phases->pass, first), step);
+        struct ir_expr *step = pass_number(phases->pass, congruence->divisor);
+        struct ir_expr *steps = pass_combine(phases->pass, OP_FLOORDIV, pass_copy(phases->pass, first), step);
         *scalar = pass_declare(phases->pass, IR_SYMBOL_LET, "steps", steps, loop->span);
         steps = ir_symbol_use(phases->pass->kernel, (*scalar)->symbol);
-        first = combine(phases, OP_SUB, first,
-                        combine(phases, OP_MUL, steps, number(phases, congruence->divisor)));
+        first = pass_combine(
+            phases->pass, OP_SUB, first,
+            pass_combine(phases->pass, OP_MUL, steps, pass_number(phases->pass, congruence->divisor)));
     }
-    return loop->low->integer ? combine(phases, OP_ADD, first, pass_copy(phases->pass, loop->low)) : first;
+    return loop->low->integer ? pass_combine(phases->pass, OP_ADD, first, pass_copy(phases->pass, loop->low))
+                              : first;
 }
 
 static bool thin_out(struct phases *phases, struct ir_stmt **place)
@@ -440,7 +435,7 @@ static bool thin_out(struct phases *phases, struct ir_stmt **place)
 
     for (int count = 0; !first && find_congruence(phases, loop, count, &congruence); count++)
         if (find_first(loop, &congruence, &known))
-            first = number(phases, known);
+            first = pass_number(phases->pass, known);
     for (int count = 0; !first && find_congruence(phases, loop, count, &congruence); count++)
         first = first_of_steps(phases, loop, &congruence, &scalar);
     if (!first || pass_jumps(loop->body) || pass_block_may_stop(loop->body))
@@ -611,7 +606,8 @@ static struct ir_expr *remainders_there(struct phases *phases, const struct ir_s
 {
     struct ir_expr *high = pass_copy(phases->pass, loop->high);
 
-    return loop->low->integer ? combine(phases, OP_SUB, high, pass_copy(phases->pass, loop->low)) : high;
+    return loop->low->integer ? pass_combine(phases->pass, OP_SUB, high, pass_copy(phases->pass, loop->low))
+                              : high;
 }
 
 /* The loop over remainders, around one over the iterations that have it; gives the note's symbol. */
@@ -631,10 +627,11 @@ static struct ir_symbol *count_remainders(struct phases *phases, struct ir_stmt 
     inside->step = 1;
     inside->body = loop->body;
     if (inside->low->integer)
-        first = combine(phases, OP_ADD, first, pass_copy(phases->pass, inside->low));
+        first = pass_combine(phases->pass, OP_ADD, first, pass_copy(phases->pass, inside->low));
     loop->symbol = remainder;
-    loop->low = number(phases, 0);
-    loop->high = combine(phases, OP_MIN, number(phases, divisor), remainders_there(phases, inside));
+    loop->low = pass_number(phases->pass, 0);
+    loop->high = pass_combine(phases->pass, OP_MIN, pass_number(phases->pass, divisor),
+                              remainders_there(phases, inside));
     loop->body = inside;
     phases->remainders[phases->remainder_count].symbol = remainder;
     phases->remainders[phases->remainder_count++].divisor = divisor;
@@ -655,7 +652,7 @@ static void make_part(struct phases *phases, const struct nest *nest, struct ir_
             loop = loop->body;
         } else if (divisor && !nest->counts[k]) {
             int64_t first = loop->low->integer + remainders % divisor;
-            parted[count++] = count_anew(phases, loop, number(phases, first), divisor);
+            parted[count++] = count_anew(phases, loop, pass_number(phases->pass, first), divisor);
             remainders /= (int)divisor;
         }
         loop = only_statement(loop->body);

@@ -554,6 +554,23 @@ void pass_rewrite(struct pass *pass, struct ir_stmt *stmt, pass_rewriter *rewrit
         pass_set_value(stmt, rewrite(pass, stmt->value, context));
 }
 
+static struct ir_expr *substitute(struct pass *pass, struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return ir_expr_substitute(pass->kernel, expr);
+}
+
+static bool substitute_in(struct ir_stmt *stmt, void *pass)
+{
+    pass_rewrite(pass, stmt, substitute, NULL);
+    return true;
+}
+
+void pass_substitute(struct pass *pass, struct ir_stmt *block)
+{
+    ir_block_walk(block, substitute_in, pass);
+}
+
 struct operation_rewriter {
     pass_rewriter *rewrite;
     void *context;

@@ -75,24 +75,10 @@ enum { LINE = 16 }; /* elements: copied rows that are an odd number of lines apa
 
 /* ---- expressions --------------------------------------------------------------------------------- */
 
-static struct ir_expr *number(const struct tile_nest *nest, int64_t value)
-{
-    return ir_integer(nest->pass->kernel, AKG_INT64, value);
-}
-
-static struct ir_expr *use(const struct tile_nest *nest, struct ir_symbol *symbol)
-{
-    return ir_symbol_use(nest->pass->kernel, symbol);
-}
-
-static struct ir_expr *copy(const struct tile_nest *nest, const struct ir_expr *expr)
-{
-    return pass_copy(nest->pass, expr);
-}
-
 static struct ir_expr *extent(const struct tile_nest *nest, const struct ir_stmt *loop)
 {
-    return pass_apply(nest->pass, OP_SUB, copy(nest, loop->high), copy(nest, loop->low));
+    return pass_apply(nest->pass, OP_SUB, pass_copy(nest->pass, loop->high),
+                      pass_copy(nest->pass, loop->low));
 }
 
 static struct ir_expr *row_extent(const struct tile_nest *nest)
@@ -103,35 +89,38 @@ static struct ir_expr *row_extent(const struct tile_nest *nest)
 
 static struct ir_expr *round_up(const struct tile_nest *nest, struct ir_expr *count, int64_t unit)
 {
-    return pass_apply(nest->pass, OP_FLOORDIV, pass_apply(nest->pass, OP_ADD, count, number(nest, unit - 1)),
-                      number(nest, unit));
+    return pass_apply(nest->pass, OP_FLOORDIV,
+                      pass_apply(nest->pass, OP_ADD, count, pass_number(nest->pass, unit - 1)),
+                      pass_number(nest->pass, unit));
 }
 
 static struct ir_expr *near_end(const struct tile_nest *nest)
 {
-    return nest->near ? use(nest, nest->near) : copy(nest, nest->depths->low);
+    return nest->near ? pass_use(nest->pass, nest->near) : pass_copy(nest->pass, nest->depths->low);
 }
 
 static struct ir_expr *far_end(const struct tile_nest *nest)
 {
-    return nest->far ? use(nest, nest->far) : copy(nest, nest->depths->high);
+    return nest->far ? pass_use(nest->pass, nest->far) : pass_copy(nest->pass, nest->depths->high);
 }
 
 /* Elements from one copied row to the next: the stretch, as an odd number of lines. */
 static struct ir_expr *row_pitch(const struct tile_nest *nest)
 {
     if (nest->sum)
-        return number(nest, ((nest->pass->tiles->depths + LINE - 1) / LINE | 1) * LINE);
+        return pass_number(nest->pass, ((nest->pass->tiles->depths + LINE - 1) / LINE | 1) * LINE);
     struct ir_expr *lines = round_up(nest, extent(nest, nest->depths), LINE);
-    lines = pass_apply(nest->pass, OP_BITOR, pass_apply(nest->pass, OP_MAX, lines, number(nest, 0)),
-                       number(nest, 1));
-    return pass_apply(nest->pass, OP_MUL, lines, number(nest, LINE));
+    lines =
+        pass_apply(nest->pass, OP_BITOR, pass_apply(nest->pass, OP_MAX, lines, pass_number(nest->pass, 0)),
+                   pass_number(nest->pass, 1));
+    return pass_apply(nest->pass, OP_MUL, lines, pass_number(nest->pass, LINE));
 }
 
 /* Whether the extent is at least the part of what is few for operands that lie well. */
 static struct ir_expr *is_part(const struct tile_nest *nest, struct ir_expr *extent, int64_t part)
 {
-    return pass_apply(nest->pass, OP_GE, extent, number(nest, (nest->pass->tiles->few + part - 1) / part));
+    return pass_apply(nest->pass, OP_GE, extent,
+                      pass_number(nest->pass, (nest->pass->tiles->few + part - 1) / part));
 }
 
 /* Whether the nest, left as it is, has its lanes along the loop that accumulates. */
@@ -154,12 +143,12 @@ static struct ir_expr *are_enough(const struct tile_nest *nest, bool transposes)
     if (!transposes)
         return pass_apply(nest->pass, OP_AND, is_part(nest, rows, 1), is_part(nest, columns, 1));
     struct ir_expr *many = pass_apply(nest->pass, OP_AND, is_part(nest, rows, 12), is_part(nest, columns, 4));
-    struct ir_expr *some = pass_apply(nest->pass, OP_AND, is_part(nest, copy(nest, rows), 6),
-                                      is_part(nest, copy(nest, columns), 24));
-    struct ir_expr *most =
-        pass_apply(nest->pass, OP_MUL, copy(nest, columns), number(nest, nest->pass->tiles->few / 2));
+    struct ir_expr *some = pass_apply(nest->pass, OP_AND, is_part(nest, pass_copy(nest->pass, rows), 6),
+                                      is_part(nest, pass_copy(nest->pass, columns), 24));
+    struct ir_expr *most = pass_apply(nest->pass, OP_MUL, pass_copy(nest->pass, columns),
+                                      pass_number(nest->pass, nest->pass->tiles->few / 2));
     if (goes_along(nest))
-        most = number(nest, VECTOR_ALONG_DEPTHS - 1);
+        most = pass_number(nest->pass, VECTOR_ALONG_DEPTHS - 1);
     some =
         pass_apply(nest->pass, OP_AND, some, pass_apply(nest->pass, OP_LE, extent(nest, nest->depths), most));
     return pass_apply(nest->pass, OP_OR, many, some);
@@ -208,7 +197,7 @@ static bool has_jumps(const struct tile_nest *nest)
  * where these are negative. */
 static struct ir_expr *is_some(const struct tile_nest *nest, const struct ir_stmt *loop)
 {
-    return pass_apply(nest->pass, OP_GT, extent(nest, loop), number(nest, 0));
+    return pass_apply(nest->pass, OP_GT, extent(nest, loop), pass_number(nest->pass, 0));
 }
 
 /* Whether what all rows use has so many elements. */
@@ -218,7 +207,8 @@ static struct ir_expr *shares(const struct tile_nest *nest, int64_t least)
         pass_apply(nest->pass, OP_MUL, extent(nest, nest->columns), extent(nest, nest->depths));
     struct ir_expr *some =
         pass_apply(nest->pass, OP_AND, is_some(nest, nest->columns), is_some(nest, nest->depths));
-    return pass_apply(nest->pass, OP_AND, some, pass_apply(nest->pass, OP_GE, elements, number(nest, least)));
+    return pass_apply(nest->pass, OP_AND, some,
+                      pass_apply(nest->pass, OP_GE, elements, pass_number(nest->pass, least)));
 }
 
 /* Whether copies pay. */
@@ -234,8 +224,9 @@ static struct ir_expr *condition(const struct tile_nest *nest)
     struct ir_expr *elements = pass_apply(nest->pass, OP_MUL, widest, extent(nest, nest->depths));
     return pass_apply(
         nest->pass, OP_AND, enough,
-        pass_apply(nest->pass, OP_GE, elements,
-                   number(nest, has_jumps(nest) ? count_of(nest, nest->pass->tiles->apart) : large)));
+        pass_apply(
+            nest->pass, OP_GE, elements,
+            pass_number(nest->pass, has_jumps(nest) ? count_of(nest, nest->pass->tiles->apart) : large)));
 }
 
 /* Whether half the usual rows are enough for copies: what they all use is several times as large. Asked where
@@ -243,9 +234,9 @@ static struct ir_expr *condition(const struct tile_nest *nest)
 static struct ir_expr *pays_early(const struct tile_nest *nest)
 {
     enum { TIMES = 8 };
-    struct ir_expr *some =
-        pass_apply(nest->pass, OP_AND, is_part(nest, row_extent(nest), 2),
-                   pass_apply(nest->pass, OP_LT, row_extent(nest), number(nest, nest->pass->tiles->few)));
+    struct ir_expr *some = pass_apply(
+        nest->pass, OP_AND, is_part(nest, row_extent(nest), 2),
+        pass_apply(nest->pass, OP_LT, row_extent(nest), pass_number(nest->pass, nest->pass->tiles->few)));
     return pass_apply(nest->pass, OP_AND, some, shares(nest, TIMES * large_count(nest)));
 }
 
@@ -258,15 +249,17 @@ static struct ir_expr *is_stretched(const struct tile_nest *nest)
     enum { APART = 2048, TIMES = 3, HUGE_TIMES = 64 };
     int64_t few = nest->pass->tiles->few, large = large_count(nest),
             most = has_jumps(nest) ? few : TIMES * few;
-    struct ir_expr *unit = number(nest, APART / widest_term(nest));
+    struct ir_expr *unit = pass_number(nest->pass, APART / widest_term(nest));
     struct ir_expr *past = pass_apply(nest->pass, OP_MOD, extent(nest, nest->columns), unit);
     struct ir_expr *apart =
-        pass_apply(nest->pass, OP_OR, pass_apply(nest->pass, OP_NE, past, number(nest, 0)),
+        pass_apply(nest->pass, OP_OR, pass_apply(nest->pass, OP_NE, past, pass_number(nest->pass, 0)),
                    shares(nest, HUGE_TIMES * large));
-    struct ir_expr *some = pass_apply(
-        nest->pass, OP_AND, pass_apply(nest->pass, OP_LT, row_extent(nest), number(nest, most)), apart);
-    struct ir_expr *enough = pass_apply(
-        nest->pass, OP_OR, pass_apply(nest->pass, OP_LT, row_extent(nest), number(nest, few / 2)), some);
+    struct ir_expr *some =
+        pass_apply(nest->pass, OP_AND,
+                   pass_apply(nest->pass, OP_LT, row_extent(nest), pass_number(nest->pass, most)), apart);
+    struct ir_expr *enough =
+        pass_apply(nest->pass, OP_OR,
+                   pass_apply(nest->pass, OP_LT, row_extent(nest), pass_number(nest->pass, few / 2)), some);
     return pass_apply(nest->pass, OP_AND, enough, shares(nest, large));
 }
 
@@ -309,24 +302,26 @@ static void make_buffer(struct tile_nest *nest, struct tile_term *term, struct i
 {
     const struct pass_tiles *tiles = nest->pass->tiles;
     struct ir_kernel *kernel = nest->pass->kernel;
-    struct ir_expr *depth = pass_apply(nest->pass, OP_MAX, extent(nest, nest->depths), number(nest, 0)),
+    struct ir_expr *depth =
+                       pass_apply(nest->pass, OP_MAX, extent(nest, nest->depths), pass_number(nest->pass, 0)),
                    *first;
     struct ir_buffer *buffer =
         ir_buffer_new(kernel, "packed", IR_TEMPORARY, term->value->dtype, term->by_row ? 2 : 3);
 
     if (nest->sum)
-        depth = pass_apply(nest->pass, OP_MIN, depth, number(nest, tiles->depths));
+        depth = pass_apply(nest->pass, OP_MIN, depth, pass_number(nest->pass, tiles->depths));
     term->copy = buffer;
     buffer->span = term->value->span;
     if (!term->by_row) {
         first = round_up(nest, extent(nest, nest->columns), nest->width);
         buffer->shape[1] = depth;
-        buffer->shape[2] = number(nest, nest->width);
+        buffer->shape[2] = pass_number(nest->pass, nest->width);
     } else {
-        first = term->is_across ? depth : number(nest, tiles->rows);
-        buffer->shape[1] = term->is_across ? number(nest, tiles->rows) : row_pitch(nest);
+        first = term->is_across ? depth : pass_number(nest->pass, tiles->rows);
+        buffer->shape[1] = term->is_across ? pass_number(nest->pass, tiles->rows) : row_pitch(nest);
     }
-    buffer->shape[0] = ir_operation(kernel, OP_SELECT, copy(nest, decided), first, number(nest, 0));
+    buffer->shape[0] =
+        ir_operation(kernel, OP_SELECT, pass_copy(nest->pass, decided), first, pass_number(nest->pass, 0));
 }
 
 /* The place of the term for these rows or columns, and this k. */
@@ -337,8 +332,8 @@ static struct ir_expr *load_copy(const struct tile_nest *nest, const struct tile
     struct ir_symbol *first = term->by_row ? nest->top : nest->left;
 
     depth = pass_apply(nest->pass, OP_SUB, depth, near_end(nest));
-    at = pass_apply(nest->pass, OP_SUB, at, use(nest, first));
-    indices[0] = !term->by_row ? use(nest, nest->panel) : term->is_across ? depth : at;
+    at = pass_apply(nest->pass, OP_SUB, at, pass_use(nest->pass, first));
+    indices[0] = !term->by_row ? pass_use(nest->pass, nest->panel) : term->is_across ? depth : at;
     indices[1] = !term->by_row || !term->is_across ? depth : at;
     indices[2] = at;
     load = ir_load(nest->pass->kernel, term->copy, indices);
@@ -357,16 +352,16 @@ static struct ir_stmt *fill_copy(const struct tile_nest *nest, const struct tile
     struct ir_symbol *depth = loop_symbol(nest, nest->depths->symbol->name);
     struct ir_stmt *store = ir_stmt_new(nest->pass->kernel, IR_STORE, term->value->span), *loop;
 
-    outer->symbol->note = use(nest, at);
-    nest->depths->symbol->note = use(nest, depth);
-    store->value = copy(nest, term->value);
+    outer->symbol->note = pass_use(nest->pass, at);
+    nest->depths->symbol->note = pass_use(nest->pass, depth);
+    store->value = pass_copy(nest->pass, term->value);
     outer->symbol->note = nest->depths->symbol->note = NULL;
-    store->access = load_copy(nest, term, use(nest, at), use(nest, depth))->access;
+    store->access = load_copy(nest, term, pass_use(nest->pass, at), pass_use(nest->pass, depth))->access;
     if (term->by_row && !term->is_across) {
         loop = loop_over(nest, depth, near_end(nest), far_end(nest), 1, store);
-        return loop_over(nest, at, use(nest, first), end, 1, loop);
+        return loop_over(nest, at, pass_use(nest->pass, first), end, 1, loop);
     }
-    loop = loop_over(nest, at, use(nest, first), end, 1, store);
+    loop = loop_over(nest, at, pass_use(nest->pass, first), end, 1, store);
     return loop_over(nest, depth, near_end(nest), far_end(nest), 1, loop);
 }
 
@@ -389,7 +384,7 @@ static struct ir_stmt *fill_copies(const struct tile_nest *nest, bool by_row, st
 {
     for (int k = nest->count - 1; k >= 0; k--)
         if (nest->terms[k].by_row == by_row)
-            rest = append(fill_copy(nest, &nest->terms[k], first, use(nest, end)), rest);
+            rest = append(fill_copy(nest, &nest->terms[k], first, pass_use(nest->pass, end)), rest);
     return rest;
 }
 
@@ -402,7 +397,8 @@ static struct ir_expr *replace_terms(struct pass *pass, struct ir_expr *expr, vo
     for (int k = 0; k < nest->count; k++)
         if (ir_expr_equal(expr, nest->terms[k].value)) {
             const struct ir_stmt *loop = nest->terms[k].by_row ? nest->rows : nest->columns;
-            return load_copy(nest, &nest->terms[k], use(nest, loop->symbol), use(nest, nest->depths->symbol));
+            return load_copy(nest, &nest->terms[k], pass_use(nest->pass, loop->symbol),
+                             pass_use(nest->pass, nest->depths->symbol));
         }
     for (int k = 0; expr->kind == IR_OPERATION && k < expr->count; k++)
         expr->operands[k] = replace_terms(pass, expr->operands[k], context);
@@ -415,17 +411,17 @@ static struct ir_stmt *begin_panels(struct tile_nest *nest, struct ir_symbol **r
     struct span span = nest->columns->span;
 
     nest->panel = loop_symbol(nest, "panel");
-    struct ir_expr *left =
-        pass_apply(nest->pass, OP_ADD, copy(nest, nest->columns->low),
-                   pass_apply(nest->pass, OP_MUL, use(nest, nest->panel), number(nest, nest->width)));
+    struct ir_expr *left = pass_apply(nest->pass, OP_ADD, pass_copy(nest->pass, nest->columns->low),
+                                      pass_apply(nest->pass, OP_MUL, pass_use(nest->pass, nest->panel),
+                                                 pass_number(nest->pass, nest->width)));
     struct ir_stmt *first = pass_declare(nest->pass, IR_SYMBOL_LET, "left", left, span);
     nest->left = first->symbol;
-    struct ir_expr *end =
-        pass_apply(nest->pass, OP_MIN, copy(nest, nest->columns->high),
-                   pass_apply(nest->pass, OP_ADD, use(nest, nest->left), number(nest, nest->width)));
+    struct ir_expr *end = pass_apply(nest->pass, OP_MIN, pass_copy(nest->pass, nest->columns->high),
+                                     pass_apply(nest->pass, OP_ADD, pass_use(nest->pass, nest->left),
+                                                pass_number(nest->pass, nest->width)));
     first->next = pass_declare(nest->pass, IR_SYMBOL_LET, "right", end, span);
     *right = first->next->symbol;
-    return loop_over(nest, nest->panel, number(nest, 0),
+    return loop_over(nest, nest->panel, pass_number(nest->pass, 0),
                      round_up(nest, extent(nest, nest->columns), nest->width), 1, first);
 }
 
@@ -435,12 +431,12 @@ static struct ir_stmt *split(struct tile_nest *nest, struct ir_stmt *inner)
 {
     struct pass *pass = nest->pass;
     struct ir_expr *is_first =
-        pass_apply(nest->pass, OP_EQ, use(nest, nest->near), copy(nest, nest->depths->low));
+        pass_apply(nest->pass, OP_EQ, pass_use(pass, nest->near), pass_copy(pass, nest->depths->low));
     struct ir_expr *whole = nest->depths->high, *value = nest->store->value;
     struct ir_stmt *choice, *partial, *columns, *depths;
 
-    nest->depths->low = use(nest, nest->near);
-    nest->depths->high = use(nest, nest->far);
+    nest->depths->low = pass_use(pass, nest->near);
+    nest->depths->high = pass_use(pass, nest->far);
     pass_set_value(nest->sum, ir_operation(pass->kernel, OP_SELECT, is_first, nest->sum->value,
                                            pass_load(pass, &nest->store->access, nest->store->span)));
     if (nest->depths->next == nest->store && value->kind == IR_SYMBOL && value->symbol == nest->sum->symbol)
@@ -451,13 +447,13 @@ static struct ir_stmt *split(struct tile_nest *nest, struct ir_stmt *inner)
     depths->next = ir_stmt_new(pass->kernel, IR_STORE, nest->store->span);
     for (struct ir_stmt *stmt = columns->body; stmt != depths; stmt = stmt->next)
         if (stmt->kind == IR_VARIABLE)
-            depths->next->value = use(nest, stmt->symbol);
-    nest->rows->symbol->note = use(nest, partial->symbol);
-    nest->columns->symbol->note = use(nest, columns->symbol);
+            depths->next->value = pass_use(pass, stmt->symbol);
+    nest->rows->symbol->note = pass_use(pass, partial->symbol);
+    nest->columns->symbol->note = pass_use(pass, columns->symbol);
     depths->next->access = pass_load(pass, &nest->store->access, nest->store->span)->access;
     nest->rows->symbol->note = nest->columns->symbol->note = NULL;
     choice = ir_stmt_new(pass->kernel, IR_IF, inner->span);
-    choice->value = pass_apply(nest->pass, OP_EQ, use(nest, nest->far), whole);
+    choice->value = pass_apply(nest->pass, OP_EQ, pass_use(pass, nest->far), whole);
     choice->body = inner;
     choice->otherwise = partial;
     return choice;
@@ -467,14 +463,15 @@ static struct ir_stmt *split(struct tile_nest *nest, struct ir_stmt *inner)
 static struct ir_stmt *make_stretches(struct tile_nest *nest, int64_t depths)
 {
     struct ir_symbol *near = loop_symbol(nest, "near");
-    struct ir_expr *end = pass_apply(nest->pass, OP_MIN, copy(nest, nest->depths->high),
-                                     pass_apply(nest->pass, OP_ADD, use(nest, near), number(nest, depths)));
+    struct ir_expr *end = pass_apply(
+        nest->pass, OP_MIN, pass_copy(nest->pass, nest->depths->high),
+        pass_apply(nest->pass, OP_ADD, pass_use(nest->pass, near), pass_number(nest->pass, depths)));
     struct ir_stmt *far = pass_declare(nest->pass, IR_SYMBOL_LET, "far", end, nest->depths->span);
 
     nest->near = near;
     nest->far = far->symbol;
-    struct ir_stmt *loop =
-        loop_over(nest, near, copy(nest, nest->depths->low), copy(nest, nest->depths->high), depths, far);
+    struct ir_stmt *loop = loop_over(nest, near, pass_copy(nest->pass, nest->depths->low),
+                                     pass_copy(nest->pass, nest->depths->high), depths, far);
     loop->independent = false;
     return loop;
 }
@@ -487,13 +484,13 @@ static struct ir_stmt *make_blocks(struct tile_nest *nest)
     struct ir_stmt *panels, *blocks, *bottom, *inner;
 
     nest->top = loop_symbol(nest, "top");
-    bottom = pass_declare(
-        nest->pass, IR_SYMBOL_LET, "bottom",
-        pass_apply(nest->pass, OP_MIN, copy(nest, nest->rows->high),
-                   pass_apply(nest->pass, OP_ADD, use(nest, nest->top), number(nest, tiles->rows))),
-        nest->rows->span);
-    blocks = loop_over(nest, nest->top, copy(nest, nest->rows->low), copy(nest, nest->rows->high),
-                       tiles->rows, bottom);
+    bottom = pass_declare(nest->pass, IR_SYMBOL_LET, "bottom",
+                          pass_apply(nest->pass, OP_MIN, pass_copy(nest->pass, nest->rows->high),
+                                     pass_apply(nest->pass, OP_ADD, pass_use(nest->pass, nest->top),
+                                                pass_number(nest->pass, tiles->rows))),
+                          nest->rows->span);
+    blocks = loop_over(nest, nest->top, pass_copy(nest->pass, nest->rows->low),
+                       pass_copy(nest->pass, nest->rows->high), tiles->rows, bottom);
     panels = begin_panels(nest, &right);
     bottom->next = allocate_copies(nest, true, fill_copies(nest, true, nest->top, bottom->symbol, panels));
     for (struct ir_stmt *stmt = nest->depths->body; stmt; stmt = stmt->next)
@@ -502,10 +499,10 @@ static struct ir_stmt *make_blocks(struct tile_nest *nest)
     inner = ir_stmt_new(nest->pass->kernel, IR_FOR, nest->rows->span);
     *inner = *nest->rows;
     inner->next = NULL;
-    inner->low = use(nest, nest->top);
-    inner->high = use(nest, bottom->symbol);
-    nest->columns->low = use(nest, nest->left);
-    nest->columns->high = use(nest, right);
+    inner->low = pass_use(nest->pass, nest->top);
+    inner->high = pass_use(nest->pass, bottom->symbol);
+    nest->columns->low = pass_use(nest->pass, nest->left);
+    nest->columns->high = pass_use(nest->pass, right);
     append(panels->body, nest->sum ? split(nest, inner) : inner);
     return blocks;
 }
@@ -564,8 +561,8 @@ static void tile(struct tile_nest *nest)
         stretched = stretch(pass, pass_copy_block(pass, stmt));
         is_long = is_stretched(nest);
         pays = pass_apply(nest->pass, OP_OR, pays, pays_early(nest));
-        struct ir_expr *is_short = ir_operation(pass->kernel, OP_NOT, copy(nest, is_long), NULL, NULL);
-        copies = pass_apply(nest->pass, OP_AND, copy(nest, pays), is_short);
+        struct ir_expr *is_short = ir_operation(pass->kernel, OP_NOT, pass_copy(pass, is_long), NULL, NULL);
+        copies = pass_apply(nest->pass, OP_AND, pass_copy(pass, pays), is_short);
     }
     for (int k = 0; k < nest->count; k++)
         make_buffer(nest, &nest->terms[k], copies);
@@ -578,7 +575,7 @@ static void tile(struct tile_nest *nest)
     choice = choose(nest, pays, allocate_copies(nest, false, stretches ? stretches : panels), plain);
     if (stretched) {
         choice->body = choose(nest, is_long, stretched, choice->body);
-        choice->value = pass_apply(nest->pass, OP_OR, pays, copy(nest, is_long));
+        choice->value = pass_apply(nest->pass, OP_OR, pays, pass_copy(pass, is_long));
     }
     choice->deferred = true;
     choice->next = next;
@@ -593,10 +590,10 @@ static struct ir_expr *is_huge(const struct tile_nest *nest)
 {
     enum { TIMES = 4 };
     const struct pass_tiles *tiles = nest->pass->tiles;
-    struct ir_expr *lines =
-        pass_apply(nest->pass, OP_GE, extent(nest, nest->depths), number(nest, TIMES * tiles->lines));
-    struct ir_expr *wide =
-        pass_apply(nest->pass, OP_GE, extent(nest, nest->columns), number(nest, tiles->run / TIMES));
+    struct ir_expr *lines = pass_apply(nest->pass, OP_GE, extent(nest, nest->depths),
+                                       pass_number(nest->pass, TIMES * tiles->lines));
+    struct ir_expr *wide = pass_apply(nest->pass, OP_GE, extent(nest, nest->columns),
+                                      pass_number(nest->pass, tiles->run / TIMES));
     return pass_apply(nest->pass, OP_AND, pass_apply(nest->pass, OP_AND, lines, wide),
                       shares(nest, count_of(nest, tiles->huge)));
 }
@@ -616,8 +613,8 @@ static void sum_by_lines(struct tile_nest *nest)
     stretches = make_stretches(nest, pass->tiles->lines);
     inner = ir_stmt_new(pass->kernel, IR_FOR, stmt->span);
     *inner = *stmt;
-    inner->low = use(nest, nest->left);
-    inner->high = use(nest, right);
+    inner->low = pass_use(pass, nest->left);
+    inner->high = pass_use(pass, right);
     nest->rows = nest->columns = inner;
     append(stretches->body, split(nest, inner));
     append(panels->body, stretches);

@@ -9,22 +9,12 @@
 #include "pass_tile.h"
 #include "vector.h"
 
-static struct ir_expr *number(const struct tile_nest *nest, int64_t value)
-{
-    return ir_integer(nest->pass->kernel, AKG_INT64, value);
-}
-
-static struct ir_expr *use(const struct tile_nest *nest, struct ir_symbol *symbol)
-{
-    return ir_symbol_use(nest->pass->kernel, symbol);
-}
-
 /* How far the variable is from where its loop begins. */
 static struct ir_expr *place(const struct tile_nest *nest, const struct ir_stmt *loop,
                              struct ir_symbol *symbol)
 {
-    return ir_operation(nest->pass->kernel, OP_SUB, use(nest, symbol), number(nest, loop->low->integer),
-                        NULL);
+    return ir_operation(nest->pass->kernel, OP_SUB, pass_use(nest->pass, symbol),
+                        pass_number(nest->pass, loop->low->integer), NULL);
 }
 
 static struct ir_expr *load_copy(const struct tile_nest *nest, const struct tile_term *term,
@@ -80,8 +70,8 @@ static struct ir_stmt *loop_like(const struct tile_nest *nest, const struct ir_s
     struct ir_stmt *made = ir_stmt_new(nest->pass->kernel, IR_FOR, loop->span);
     made->symbol = symbol;
     symbol->span = loop->span;
-    made->low = number(nest, loop->low->integer);
-    made->high = number(nest, loop->high->integer);
+    made->low = pass_number(nest->pass, loop->low->integer);
+    made->high = pass_number(nest->pass, loop->high->integer);
     made->step = 1;
     made->body = body;
     made->independent = true;
@@ -97,8 +87,8 @@ static struct ir_stmt *fill(const struct tile_nest *nest, const struct tile_term
 {
     struct ir_symbol *column = variable_like(nest, nest->columns), *depth = variable_like(nest, nest->depths);
     struct ir_stmt *store = ir_stmt_new(nest->pass->kernel, IR_STORE, term->value->span);
-    nest->columns->symbol->note = use(nest, column);
-    nest->depths->symbol->note = use(nest, depth);
+    nest->columns->symbol->note = pass_use(nest->pass, column);
+    nest->depths->symbol->note = pass_use(nest->pass, depth);
     store->value = pass_copy(nest->pass, term->value);
     nest->columns->symbol->note = nest->depths->symbol->note = NULL;
     store->access = load_copy(nest, term, depth, column)->access;
@@ -132,8 +122,8 @@ static struct ir_stmt *make_copy(struct tile_nest *nest, struct tile_term *term,
     struct ir_stmt *allocate = ir_stmt_new(nest->pass->kernel, IR_ALLOCATE, nest->rows->span);
     term->copy = ir_buffer_new(nest->pass->kernel, "turned", IR_TEMPORARY, term->value->dtype, 2);
     term->copy->span = term->value->span;
-    term->copy->shape[0] = number(nest, vector_known_extent(nest->depths));
-    term->copy->shape[1] = number(nest, vector_known_extent(nest->columns));
+    term->copy->shape[0] = pass_number(nest->pass, vector_known_extent(nest->depths));
+    term->copy->shape[1] = pass_number(nest->pass, vector_known_extent(nest->columns));
     allocate->access.buffer = term->copy;
     allocate->next = fill(nest, term);
     if (around)

@@ -409,11 +409,6 @@ static bool find_window_of_store(const struct turning *turning, struct window *w
 
 /* ---- whether it pays --------------------------------------------------------------------------------- */
 
-struct ir_expr *turn_number(const struct turning *turning, int64_t value)
-{
-    return ir_integer(turning->pass->kernel, AKG_INT64, value);
-}
-
 static struct ir_expr *extent(const struct turning *turning, const struct ir_stmt *loop)
 {
     return pass_apply(turning->pass, OP_SUB, pass_copy(turning->pass, loop->high),
@@ -428,7 +423,7 @@ static bool is_counted(const struct ir_stmt *loop)
 /* How often the loops around come to what they hold, as far as that is known. */
 static struct ir_expr *iterations(const struct turning *turning)
 {
-    struct ir_expr *product = turn_number(turning, 1);
+    struct ir_expr *product = pass_number(turning->pass, 1);
     for (int k = 0; k < turning->depth; k++) {
         const struct ir_stmt *loop = turning->loops[k];
         if (is_counted(loop))
@@ -439,7 +434,7 @@ static struct ir_expr *iterations(const struct turning *turning)
 
 static struct ir_expr *elements(const struct turning *turning, const struct ir_buffer *buffer)
 {
-    struct ir_expr *product = turn_number(turning, 1);
+    struct ir_expr *product = pass_number(turning->pass, 1);
     for (int k = 0; k < buffer->rank; k++)
         product = pass_apply(turning->pass, OP_MUL, product, pass_copy(turning->pass, buffer->shape[k]));
     return product;
@@ -454,12 +449,13 @@ static struct ir_expr *pays(const struct turning *turning, const struct ir_stmt 
 {
     enum { FEW = 8 };
     struct ir_expr *least =
-        pass_apply(turning->pass, OP_MUL, elements(turning, buffer), turn_number(turning, times));
+        pass_apply(turning->pass, OP_MUL, elements(turning, buffer), pass_number(turning->pass, times));
     struct ir_expr *is_used = pass_apply(turning->pass, OP_GE, iterations(turning), least);
     if (!is_counted(columns))
         return is_used;
-    return pass_apply(turning->pass, OP_AND, is_used,
-                      pass_apply(turning->pass, OP_GE, extent(turning, columns), turn_number(turning, FEW)));
+    return pass_apply(
+        turning->pass, OP_AND, is_used,
+        pass_apply(turning->pass, OP_GE, extent(turning, columns), pass_number(turning->pass, FEW)));
 }
 
 static void add_copy(struct turning *turning, struct turned turned, struct ir_expr *pays)
@@ -540,8 +536,8 @@ static void look_at_window(struct turning *turning, const struct ir_stmt *column
     ir_block_walk(columns->body, add_depths, &window);
     struct ir_expr *are_many = pass_apply(
         turning->pass, OP_AND,
-        pass_apply(turning->pass, OP_GE, extent(turning, columns), turn_number(turning, MANY)),
-        pass_apply(turning->pass, OP_GE, extent(turning, window.rows), turn_number(turning, ROWS)));
+        pass_apply(turning->pass, OP_GE, extent(turning, columns), pass_number(turning->pass, MANY)),
+        pass_apply(turning->pass, OP_GE, extent(turning, window.rows), pass_number(turning->pass, ROWS)));
     struct turned turned = {.from = store->buffer,
                             .axis = turn_axis_of(store, columns->symbol),
                             .is_stored = true,

@@ -44,7 +44,6 @@ bool turn_is_across(const struct turning *turning, struct ir_access *access, con
 /* The copy of the tensor with that axis last; the one that is stored to. NULL: there is none. */
 const struct turned *turn_find_copy(const struct turning *turning, const struct ir_buffer *buffer, int axis);
 const struct turned *turn_find_stored(const struct turning *turning, const struct ir_buffer *buffer);
-struct ir_expr *turn_number(const struct turning *turning, int64_t value);
 
 /* ---- pass_turn_copy.c ---- */
 

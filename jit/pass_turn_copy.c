@@ -80,7 +80,7 @@ static struct ir_stmt *loop_over(const struct turning *turning, struct ir_expr *
 {
     struct ir_stmt *loop = ir_stmt_new(turning->pass->kernel, IR_FOR, turning->around->span);
     loop->symbol = index->symbol;
-    loop->low = turn_number(turning, 0);
+    loop->low = pass_number(turning->pass, 0);
     loop->high = pass_copy(turning->pass, extent);
     loop->step = 1;
     loop->body = body;
@@ -126,7 +126,7 @@ static struct ir_stmt *make_copy(const struct turning *turning, struct turned *t
     for (int k = 0; k < from->rank; k++)
         copy->shape[k] = pass_copy(pass, copy->shape[k]);
     copy->shape[0] = ir_operation(pass->kernel, OP_SELECT, pass_copy(pass, turning->pays), copy->shape[0],
-                                  turn_number(turning, 0));
+                                  pass_number(pass, 0));
     turned->copy = copy;
     struct ir_stmt *allocate = ir_stmt_new(pass->kernel, IR_ALLOCATE, copy->span);
     allocate->access.buffer = copy;

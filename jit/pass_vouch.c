@@ -63,17 +63,6 @@ struct ir_expr *vouch_copy(struct voucher *voucher, const struct ir_expr *expr)
     return copy;
 }
 
-struct ir_expr *vouch_use(struct voucher *voucher, struct ir_symbol *symbol)
-{
-    return ir_symbol_use(voucher->pass->kernel, symbol);
-}
-
-struct ir_expr *vouch_operation(struct voucher *voucher, enum operation operation, struct ir_expr *a,
-                                struct ir_expr *b)
-{
-    return ir_operation(voucher->pass->kernel, operation, a, b, NULL);
-}
-
 struct ir_stmt *vouch_if(struct voucher *voucher, struct ir_expr *condition, struct ir_stmt *body,
                          struct ir_stmt *otherwise, struct span span)
 {
@@ -128,7 +117,7 @@ void vouch_extreme(struct voucher *voucher, struct block *out, struct ir_symbol 
             ir_expr_equal(other->value->operands[1], value))
             return;
     stmt->symbol = symbol;
-    stmt->value = vouch_operation(voucher, extreme, vouch_use(voucher, symbol), value);
+    stmt->value = pass_combine(voucher->pass, extreme, pass_use(voucher->pass, symbol), value);
     append(out, stmt);
 }
 
@@ -248,8 +237,8 @@ static struct ir_stmt *block_at(struct voucher *voucher, const struct ir_stmt *b
 /* Whether the loop has an iteration. */
 static struct ir_expr *runs(struct voucher *voucher, const struct ir_stmt *loop)
 {
-    return vouch_operation(voucher, loop->step > 0 ? OP_LT : OP_GT, pass_copy(voucher->pass, loop->low),
-                           pass_copy(voucher->pass, loop->high));
+    return pass_combine(voucher->pass, loop->step > 0 ? OP_LT : OP_GT, pass_copy(voucher->pass, loop->low),
+                        pass_copy(voucher->pass, loop->high));
 }
 
 bool vouch_is_of_call(const struct ir_stmt *loop)
@@ -261,8 +250,8 @@ bool vouch_is_of_call(const struct ir_stmt *loop)
 static struct ir_expr *span_of(struct voucher *voucher, const struct ir_stmt *loop)
 {
     struct ir_expr *low = pass_copy(voucher->pass, loop->low), *high = pass_copy(voucher->pass, loop->high);
-    return loop->step > 0 ? vouch_operation(voucher, OP_SUB, high, low)
-                          : vouch_operation(voucher, OP_SUB, low, high);
+    return loop->step > 0 ? pass_combine(voucher->pass, OP_SUB, high, low)
+                          : pass_combine(voucher->pass, OP_SUB, low, high);
 }
 
 /* The loop, whose bounds the call says, has fewer iterations than the limit. */
@@ -273,14 +262,13 @@ static void ask_for_brevity(struct voucher *voucher, const struct ir_stmt *loop,
     if (low->kind == IR_INTEGER && high->kind == IR_INTEGER && low->integer > -limit / 2 &&
         low->integer < limit / 2 && high->integer < limit / 2 && high->integer > -limit / 2)
         return;
-    struct ir_expr *few =
-        vouch_operation(voucher, OP_LT, ir_cast(pass->kernel, AKG_UINT64, span_of(voucher, loop)),
-                        ir_integer(pass->kernel, AKG_UINT64, limit));
+    struct ir_expr *few = pass_combine(pass, OP_LT, ir_cast(pass->kernel, AKG_UINT64, span_of(voucher, loop)),
+                                       ir_integer(pass->kernel, AKG_UINT64, limit));
     for (int k = 0; k < voucher->brief.count; k++)
         if (ir_expr_equal(voucher->brief.items[k], few))
             return;
     list_push(pass->arena, &voucher->brief, few);
-    voucher->brevity = voucher->brevity ? vouch_operation(voucher, OP_AND, voucher->brevity, few) : few;
+    voucher->brevity = voucher->brevity ? pass_combine(pass, OP_AND, voucher->brevity, few) : few;
 }
 
 static bool tests_each(const struct ir_stmt *loop)
@@ -397,8 +385,9 @@ static struct ir_stmt *unless_long(struct voucher *voucher, struct ir_stmt *loop
     struct ir_stmt *fails = ir_stmt_new(kernel, IR_ASSIGN, loop->span);
     fails->symbol = test->symbol;
     fails->value = ir_integer(kernel, test->symbol->dtype, outside);
-    struct ir_expr *few = vouch_operation(voucher, OP_LT, ir_cast(kernel, AKG_UINT64, span_of(voucher, loop)),
-                                          ir_integer(kernel, AKG_UINT64, ENOUGH));
+    struct ir_expr *few =
+        pass_combine(voucher->pass, OP_LT, ir_cast(kernel, AKG_UINT64, span_of(voucher, loop)),
+                     ir_integer(kernel, AKG_UINT64, ENOUGH));
     struct ir_stmt *choice = vouch_if(voucher, few, loop, fails, loop->span);
     return vouch_if(voucher, runs(voucher, loop), choice, NULL, loop->span);
 }
@@ -430,8 +419,8 @@ static void append_loop(struct voucher *voucher, const struct ir_stmt *stmt, str
         inner->body = block.first;
         append(out, inner);
     } else if (!tests_each(loop)) {
-        struct ir_expr *last = vouch_operation(voucher, OP_SUB, pass_copy(voucher->pass, loop->high),
-                                               ir_integer(voucher->pass->kernel, AKG_INT64, loop->step));
+        struct ir_expr *last = pass_combine(voucher->pass, OP_SUB, pass_copy(voucher->pass, loop->high),
+                                            ir_integer(voucher->pass->kernel, AKG_INT64, loop->step));
         struct block both = begin_block();
         append_end(voucher, &both, loop, loop->low, loop->step > 0 ? OP_MAX : OP_MIN);
         append_end(voucher, &both, loop, last, loop->step > 0 ? OP_MIN : OP_MAX);
@@ -668,15 +657,15 @@ static struct ir_expr *condition_of(struct voucher *voucher)
         const struct bound *bound = &voucher->bounds.items[k];
         struct ir_expr *part = NULL;
         if (bound->least)
-            part = vouch_operation(voucher, OP_GE, vouch_use(voucher, bound->least),
-                                   ir_integer(kernel, AKG_INT64, 0));
+            part = pass_combine(voucher->pass, OP_GE, pass_use(voucher->pass, bound->least),
+                                ir_integer(kernel, AKG_INT64, 0));
         for (int e = 0; e < bound->extents.count; e++) {
-            struct ir_expr *greatest = ir_cast(kernel, AKG_INT64, vouch_use(voucher, bound->greatest));
-            struct ir_expr *below =
-                vouch_operation(voucher, OP_LT, greatest, pass_copy(voucher->pass, bound->extents.items[e]));
-            part = part ? vouch_operation(voucher, OP_AND, part, below) : below;
+            struct ir_expr *greatest = ir_cast(kernel, AKG_INT64, pass_use(voucher->pass, bound->greatest));
+            struct ir_expr *below = pass_combine(voucher->pass, OP_LT, greatest,
+                                                 pass_copy(voucher->pass, bound->extents.items[e]));
+            part = part ? pass_combine(voucher->pass, OP_AND, part, below) : below;
         }
-        all = all ? vouch_operation(voucher, OP_AND, all, part) : part;
+        all = all ? pass_combine(voucher->pass, OP_AND, all, part) : part;
     }
     return all;
 }
@@ -699,7 +688,7 @@ static struct ir_stmt *make_phase(struct voucher *voucher, struct ir_symbol *sur
     if (!condition)
         return NULL;
     if (voucher->dense)
-        condition = vouch_operation(voucher, OP_AND, voucher->dense, condition);
+        condition = pass_combine(voucher->pass, OP_AND, voucher->dense, condition);
     append(&all, voucher->flat);
     append(&all, block.first);
     struct ir_stmt *assign = ir_stmt_new(voucher->pass->kernel, IR_ASSIGN, voucher->nest->span);
@@ -725,9 +714,9 @@ static void make_versions(struct voucher *voucher, struct ir_stmt **place, struc
         append(&block, voucher->declarations.items[k]);
     for (int phase = 0; phase < voucher->last_phase; phase++)
         append(&block, phases[phase] && (phase || voucher->brevity)
-                           ? vouch_if(voucher, vouch_use(voucher, sure), phases[phase], NULL, nest->span)
+                           ? vouch_if(voucher, pass_use(voucher->pass, sure), phases[phase], NULL, nest->span)
                            : phases[phase]);
-    append(&block, vouch_if(voucher, vouch_use(voucher, sure), trusted, nest, nest->span));
+    append(&block, vouch_if(voucher, pass_use(voucher->pass, sure), trusted, nest, nest->span));
     append(&block, next);
     *place = block.first;
 }

@@ -49,9 +49,6 @@ static inline bool vouch_is_cast(const struct ir_expr *expr)
 
 /* A copy for the loops that test, in which earlier phases answer for what it loads. */
 struct ir_expr *vouch_copy(struct voucher *voucher, const struct ir_expr *expr);
-struct ir_expr *vouch_use(struct voucher *voucher, struct ir_symbol *symbol);
-struct ir_expr *vouch_operation(struct voucher *voucher, enum operation operation, struct ir_expr *a,
-                                struct ir_expr *b);
 struct ir_stmt *vouch_if(struct voucher *voucher, struct ir_expr *condition, struct ir_stmt *body,
                          struct ir_stmt *otherwise, struct span span);
 /* A variable of int64, bool or uint32 before all phases. */

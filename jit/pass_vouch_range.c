@@ -19,8 +19,8 @@ void vouch_count_range(struct voucher *voucher, const struct ir_stmt *stmt, cons
             continue;
         if (!bound->total)
             bound->total = vouch_declare(voucher, "total", ir_integer(voucher->pass->kernel, AKG_INT64, 0));
-        struct ir_expr *distance = vouch_operation(voucher, OP_SUB, pass_copy(voucher->pass, loop->high),
-                                                   pass_copy(voucher->pass, loop->low));
+        struct ir_expr *distance = pass_combine(voucher->pass, OP_SUB, pass_copy(voucher->pass, loop->high),
+                                                pass_copy(voucher->pass, loop->low));
         vouch_extreme(voucher, out, bound->total, OP_ADD, distance);
     }
 }
@@ -64,21 +64,23 @@ bool vouch_append_flat(struct voucher *voucher, const struct ir_stmt *stmt, stru
         return false;
     if (choice)
         loop->body = choice->body;
-    struct ir_expr *most = vouch_operation(voucher, OP_ADD,
-                                           vouch_operation(voucher, OP_MUL, vouch_use(voucher, range->total),
-                                                           ir_integer(kernel, AKG_INT64, TIMES)),
-                                           ir_integer(kernel, AKG_INT64, ANYWAY));
-    struct ir_expr *dense = vouch_operation(voucher, OP_LT, vouch_use(voucher, range->greatest), most);
+    struct ir_expr *most =
+        pass_combine(voucher->pass, OP_ADD,
+                     pass_combine(voucher->pass, OP_MUL, pass_use(voucher->pass, range->total),
+                                  ir_integer(kernel, AKG_INT64, TIMES)),
+                     ir_integer(kernel, AKG_INT64, ANYWAY));
+    struct ir_expr *dense =
+        pass_combine(voucher->pass, OP_LT, pass_use(voucher->pass, range->greatest), most);
     loop->low = ir_integer(kernel, AKG_INT64, 0); /* which is the least or less, where all are inside */
-    loop->high = vouch_operation(voucher, OP_ADD, vouch_use(voucher, range->greatest),
-                                 ir_integer(kernel, AKG_INT64, 1));
+    loop->high = pass_combine(voucher->pass, OP_ADD, pass_use(voucher->pass, range->greatest),
+                              ir_integer(kernel, AKG_INT64, 1));
     struct ir_expr *condition = pass_copy(voucher->pass, dense);
     if (choice)
-        condition = vouch_operation(voucher, OP_AND, choice->value, condition);
+        condition = pass_combine(voucher->pass, OP_AND, choice->value, condition);
     struct ir_stmt *guarded = vouch_if(voucher, condition, loop, NULL, loop->span);
     guarded->next = voucher->flat;
     voucher->flat = guarded;
-    voucher->dense = voucher->dense ? vouch_operation(voucher, OP_AND, voucher->dense, dense) : dense;
+    voucher->dense = voucher->dense ? pass_combine(voucher->pass, OP_AND, voucher->dense, dense) : dense;
     return true;
 }
 
