@@ -31,7 +31,7 @@ struct pass {
 /* Between two passes: what stands for too much, names written out, is no LET afterwards. */
 void passes_limit_names(struct ir_kernel *kernel);
 
-/* ---- pass_support.c: what may stop, what depends --------------------------------------------- */
+/* ---- pass_support.c: what may stop -------------------------------------------------------------- */
 
 /* Whether evaluating or executing may stop the kernel: an index or a divisor that is tested, an assert; of a
  * statement also whether it may never end. */
@@ -71,7 +71,7 @@ bool pass_mentions(struct ir_expr *expr, const struct ir_symbol *symbol);
 bool pass_block_mentions(struct ir_stmt *block, const struct ir_symbol *symbol);
 bool pass_access_mentions(const struct ir_access *access, const struct ir_symbol *symbol);
 
-/* ---- indices ---------------------------------------------------------------------------------- */
+/* ---- pass_affine.c: indices -------------------------------------------------------------------- */
 
 enum { PASS_TERMS = 6 };
 
@@ -106,6 +106,8 @@ enum pass_relation pass_compare(const struct ir_access *a, const struct ir_acces
 /* Whether the variable moves the last index by one, and no other. */
 bool pass_is_unit(const struct ir_access *access, const struct ir_symbol *variable);
 
+/* ---- pass_support.c: what depends --------------------------------------------------------------- */
+
 /* The dependences among what one loop holds, as dependence_judge tells them, as if it were the whole kernel:
  * scalars from outside are taken for constants, those of loops around it between their bounds. They live as
  * long as the pass. NULL: this has been asked often enough for one kernel. */
@@ -138,7 +140,7 @@ bool pass_ranges_know(struct pass_ranges *ranges, const struct ir_stmt *loop);
  * may be anything. */
 int pass_bits_of(const struct pass_ranges *ranges, const struct ir_expr *expr);
 
-/* ---- building --------------------------------------------------------------------------------- */
+/* ---- pass_support.c: building ------------------------------------------------------------------- */
 
 /* Of LET, VARIABLE, ASSIGN, STORE, IF, WHILE, ASSERT. */
 void pass_set_value(struct ir_stmt *stmt, struct ir_expr *value);
