@@ -6,6 +6,7 @@
  * is n. A result that int64 does not hold and a division by zero are left
  * for run time, where they have defined meanings; so is any operand that could stop the kernel.
  */
+#include "../base/number.h"
 #include "ir_private.h"
 
 static bool constant_of(const struct ir_expr *expr, akg_dtype dtype, int64_t *value)
@@ -54,29 +55,16 @@ static struct ir_expr *constant(struct ir_kernel *kernel, akg_dtype dtype, int64
 
 /* ---- two constants ------------------------------------------------------ */
 
-static int64_t floor_divide(int64_t a, int64_t b)
-{
-    int64_t quotient = a / b;
-    return quotient - (a % b != 0 && (a < 0) != (b < 0));
-}
-
-/* Has the sign of the divisor. No product of it with the quotient: that may lie below what 64 bits hold. */
-static int64_t floor_remainder(int64_t a, int64_t b)
-{
-    int64_t remainder = a % b;
-    return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
-}
-
 static bool divide_constants(enum operation operation, int64_t a, int64_t b, int64_t *result)
 {
     if (b == 0 || (a == INT64_MIN && (b == -1 || operation == OP_CEIL_DIV)))
         return false;
     if (operation == OP_FLOORDIV)
-        *result = floor_divide(a, b);
+        *result = number_floor_divide(a, b);
     else if (operation == OP_MOD)
-        *result = floor_remainder(a, b);
-    else if (floor_divide(-a, b) != INT64_MIN)
-        *result = -floor_divide(-a, b);
+        *result = number_floor_remainder(a, b);
+    else if (number_floor_divide(-a, b) != INT64_MIN)
+        *result = -number_floor_divide(-a, b);
     else
         return false;
     return true;
@@ -274,11 +262,11 @@ static struct ir_expr *fold_multiple(struct ir_kernel *kernel, enum operation op
         sum.constant < -FACTOR)
         return NULL;
     if (operation == OP_MOD)
-        return constant(kernel, AKG_INT64, floor_remainder(sum.constant, divisor), operands);
+        return constant(kernel, AKG_INT64, number_floor_remainder(sum.constant, divisor), operands);
     struct ir_expr *pair[2] = {of, ir_integer(kernel, AKG_INT64, factor / divisor)};
     sum.base = factor == divisor ? of : ir_operation_node(kernel, OP_MUL, AKG_INT64, pair);
     sum.base->span = span_of(operands);
-    sum.constant = floor_divide(sum.constant, divisor);
+    sum.constant = number_floor_divide(sum.constant, divisor);
     return sum_build(kernel, sum, operands);
 }
 

@@ -104,25 +104,9 @@ static enum direction form_direction(struct context *context, const struct linea
 
 /* ---- replacing ----------------------------------------------------------- */
 
-struct replacement {
-    int atom;
-    const struct linear *by;
-};
-
-static bool replace_atom(void *context, int atom, struct linear *out)
-{
-    const struct replacement *replacement = context;
-
-    if (atom != replacement->atom)
-        return false;
-    *out = *replacement->by;
-    return true;
-}
-
 static bool substitute(struct context *context, struct linear *form, int atom, const struct linear *by)
 {
-    struct replacement replacement = {atom, by};
-    return linear_map(&context->space, form, replace_atom, &replacement, form);
+    return linear_substitute(&context->space, form, atom, by, form);
 }
 
 /* ---- constraints --------------------------------------------------------- */

@@ -230,26 +230,10 @@ bool boxes_cover(struct boxes *boxes, struct ir_buffer *buffer, const struct lin
 
 /* ---- loops --------------------------------------------------------------- */
 
-struct replacement {
-    int atom;
-    const struct linear *by;
-};
-
-static bool replace_atom(void *context, int atom, struct linear *out)
-{
-    const struct replacement *replacement = context;
-
-    if (atom != replacement->atom)
-        return false;
-    *out = *replacement->by;
-    return true;
-}
-
 static bool at_value(struct boxes *boxes, const struct linear *form, int atom, const struct linear *value,
                      struct linear *out)
 {
-    struct replacement replacement = {atom, value};
-    return linear_map(&boxes->context->space, form, replace_atom, &replacement, out);
+    return linear_substitute(&boxes->context->space, form, atom, value, out);
 }
 
 /* Nothing that changes within the loop is left in the form. */

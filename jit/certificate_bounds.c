@@ -36,21 +36,6 @@ static bool prove(struct context *context, const struct linear *form)
 
 /* ---- a bound that lies between --------------------------------------------- */
 
-struct end {
-    int atom;
-    const struct linear *by;
-};
-
-static bool replace_atom(void *context, int atom, struct linear *out)
-{
-    const struct end *end = context;
-
-    if (atom != end->atom)
-        return false;
-    *out = *end->by;
-    return true;
-}
-
 /* The number of a term that is no parameter, the innermost loop's first; -1: there is none. */
 static int moving_term(const struct linear_space *space, const struct linear *form)
 {
@@ -127,11 +112,11 @@ static bool bound_by_ranges(struct context *context, const struct linear *index,
         int term = moving_term(&context->space, bound);
         if (term < 0)
             return true;
-        struct end end = {moving_atom(&context->space, bound->terms[term].monomial), &by};
+        int atom = moving_atom(&context->space, bound->terms[term].monomial);
         bool upwards = (bound->terms[term].coefficient > 0) == most;
-        bool quotient = linear_atom_at(&context->space, end.atom)->kind == LINEAR_QUOTIENT;
-        if (!(quotient ? quotient_end : atom_end)(context, end.atom, upwards, &by) ||
-            !linear_map(&context->space, bound, replace_atom, &end, bound))
+        bool quotient = linear_atom_at(&context->space, atom)->kind == LINEAR_QUOTIENT;
+        if (!(quotient ? quotient_end : atom_end)(context, atom, upwards, &by) ||
+            !linear_substitute(&context->space, bound, atom, &by, bound))
             return false;
     }
     return false;

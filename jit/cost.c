@@ -8,6 +8,7 @@
  * one iteration, a loop with a break all of them, and the cost is marked as not exact.
  */
 #include "cost_private.h"
+#include "../base/number.h"
 
 #include "scalar.h"
 
@@ -21,11 +22,6 @@ int64_t cost_multiply(int64_t a, int64_t b)
 {
     int64_t product;
     return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
 }
 
 /* ---- values ------------------------------------------------------------------- */
@@ -200,7 +196,7 @@ static int64_t expr_flops(struct cost_counter *counter, const struct ir_expr *ex
             return cost_add(total, expr_flops(counter, expr->operands[condition ? 1 : 2]));
         int64_t yes = expr_flops(counter, expr->operands[1]), no = expr_flops(counter, expr->operands[2]);
         counter->cost->exact &= yes == no;
-        return cost_add(total, larger(yes, no));
+        return cost_add(total, number_larger(yes, no));
     }
     for (int k = 0; k < expr->count; k++)
         total = cost_add(total, expr_flops(counter, expr->operands[k]));
@@ -249,7 +245,7 @@ static int64_t if_flops(struct cost_counter *counter, const struct ir_stmt *stmt
         if (!known || condition) {
             int64_t body = cost_add(conditions, block_flops(counter, stmt->body));
             differ |= most >= 0 && body != most;
-            most = larger(most, body);
+            most = number_larger(most, body);
         }
         if (known && condition)
             break;
@@ -257,7 +253,7 @@ static int64_t if_flops(struct cost_counter *counter, const struct ir_stmt *stmt
         if (!rest || rest->kind != IR_IF || rest->next) {
             int64_t body = cost_add(conditions, block_flops(counter, rest));
             differ |= most >= 0 && body != most;
-            most = larger(most, body);
+            most = number_larger(most, body);
             break;
         }
         stmt = rest;

@@ -13,6 +13,7 @@
  *   - Division is C's where the operands are known to be non-negative, and by a constant of
  *     a name; else a call that floors and does not trap on the least integer divided by -1.
  */
+#include "../base/number.h"
 #include "emit_c_private.h"
 
 #include <string.h>
@@ -30,11 +31,6 @@ int emit_dtype_bits(akg_dtype dtype)
 static bool is_wide(akg_dtype dtype)
 {
     return dtype == AKG_INT64 || dtype == AKG_UINT64;
-}
-
-static int max_int(int a, int b)
-{
-    return a > b ? a : b;
 }
 
 /* "(type)operand" */
@@ -190,7 +186,7 @@ static int exact_bits(enum operation operation, const struct emit_value *operand
         return operands[0].bits + 1;
     if (operation == OP_MUL)
         return operands[0].bits + operands[1].bits + 1;
-    return max_int(operands[0].bits, operands[1].bits) + 1;
+    return number_larger(operands[0].bits, operands[1].bits) + 1;
 }
 
 static struct emit_value arithmetic(struct emitter *emitter, enum operation operation, akg_dtype dtype,
@@ -334,7 +330,7 @@ static struct emit_value extremum(struct emitter *emitter, enum operation operat
             call64(emitter, dtype, emit_snippet(snippet_of_extremum(emitter, smallest, dtype)), 2, operands);
     }
     if (is_signed) {
-        value.bits = max_int(operands[0].bits, operands[1].bits);
+        value.bits = number_larger(operands[0].bits, operands[1].bits);
         value.nonnegative = smallest ? operands[0].nonnegative && operands[1].nonnegative
                                      : operands[0].nonnegative || operands[1].nonnegative;
     }
@@ -382,7 +378,7 @@ static struct emit_value bitwise(struct emitter *emitter, enum operation operati
     if (dtype_is_signed(dtype)) {
         bool a = operands[0].nonnegative, b = operands[1].nonnegative;
         value.nonnegative = operation == OP_BITAND ? a || b : a && b;
-        value.bits = max_int(operands[0].bits, operands[1].bits);
+        value.bits = number_larger(operands[0].bits, operands[1].bits);
     }
     return value;
 }

@@ -6,6 +6,7 @@
  * below LARGEST, so that no sum over a row leaves 128 bits.
  */
 #include "integer_system.h"
+#include "../base/number.h"
 
 #include <string.h>
 
@@ -106,21 +107,6 @@ static bool row_combine(const struct integer_solver *solver, struct integer_row 
     return true;
 }
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a < 0 ? -a : a;
-}
-
-static int64_t floor_divide(int64_t a, int64_t b)
-{
-    return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
-
 static wide row_value(const struct integer_solver *solver, const struct integer_row *row, int except)
 {
     uint64_t rest = row->used;
@@ -151,7 +137,7 @@ static enum fate row_tighten(struct integer_row *row)
     int64_t common = 0;
 
     for (; rest && common != 1; rest &= rest - 1)
-        common = gcd(row->c[__builtin_ctzll(rest)], common);
+        common = number_common_divisor(row->c[__builtin_ctzll(rest)], common);
     if (!common) {
         bool holds = row->equality ? row->constant == 0 : row->constant >= 0;
         return holds ? ROW_HOLDS : ROW_NEVER;
@@ -163,7 +149,7 @@ static enum fate row_tighten(struct integer_row *row)
     rest = row->used;
     EACH_VARIABLE(k, rest)
         row->c[k] /= common;
-    row->constant = floor_divide(row->constant, common);
+    row->constant = number_floor_divide(row->constant, common);
     return ROW_STAYS;
 }
 
@@ -336,7 +322,7 @@ static enum integer_answer reduce(struct integer_solver *solver, struct part par
 
     for (int j = 0; j < solver->variables; j++)
         if (j != variable)
-            quotients[j] = floor_divide(part.rows[number].c[j], divisor);
+            quotients[j] = number_floor_divide(part.rows[number].c[j], divisor);
     for (int k = 0; k < part.count; k++) {
         struct integer_row *row = &part.rows[k];
         row->settled &= row->c[variable] == 0;
@@ -476,7 +462,7 @@ static bool add_shadow(struct integer_solver *solver, struct part *into, const s
             if (!row)
                 return false;
             into->count++;
-            common = dark ? 1 : gcd(lower, upper);
+            common = dark ? 1 : number_common_divisor(lower, upper);
             row->equality = row->merged = false;
             if (!row_combine(solver, row, &rows[a], upper / common, &rows[b], lower / common))
                 return false;
@@ -526,7 +512,7 @@ static enum integer_answer try_splinters(struct integer_solver *solver, const st
         int64_t lower = part->rows[k].c[variable];
         if (lower <= 0)
             continue;
-        int64_t last = floor_divide(upper * lower - upper - lower, upper);
+        int64_t last = number_floor_divide(upper * lower - upper - lower, upper);
         if (last >= SPLINTERS)
             return INTEGER_UNKNOWN;
         for (int64_t distance = 0; distance <= last; distance++) {

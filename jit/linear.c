@@ -2,6 +2,7 @@
  * linear.c: arithmetic on linear forms. See linear.h; nothing here knows of statements.
  */
 #include "linear.h"
+#include "../base/number.h"
 
 #include <string.h>
 
@@ -343,11 +344,6 @@ bool linear_equal(const struct linear *a, const struct linear *b)
     return a->constant == b->constant && linear_is_equal_but_for_constant(a, b);
 }
 
-static int64_t floor_divide(int64_t a, int64_t b)
-{
-    return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
-
 /* dividend = divisor * whole + rest, as far as that can be seen term by term. */
 static bool take_multiples(struct linear_space *space, const struct linear *dividend,
                            const struct linear *divisor, struct linear *whole, struct linear *rest)
@@ -380,7 +376,7 @@ static bool take_multiples(struct linear_space *space, const struct linear *divi
             return false;
     }
     if (!divisor->count && by.coefficient != -1 &&
-        !linear_shift(whole, whole, floor_divide(dividend->constant, by.coefficient)))
+        !linear_shift(whole, whole, number_floor_divide(dividend->constant, by.coefficient)))
         return false;
     return linear_multiply(space, &product, whole, divisor) && linear_add(rest, dividend, -1, &product);
 }
@@ -598,6 +594,28 @@ bool linear_map(struct linear_space *space, const struct linear *form, linear_re
     }
     *out = sum;
     return true;
+}
+
+struct replacement {
+    int atom;
+    const struct linear *by;
+};
+
+static bool replace_atom(void *context, int atom, struct linear *out)
+{
+    const struct replacement *replacement = context;
+
+    if (atom != replacement->atom)
+        return false;
+    *out = *replacement->by;
+    return true;
+}
+
+bool linear_substitute(struct linear_space *space, const struct linear *form, int atom,
+                       const struct linear *by, struct linear *out)
+{
+    struct replacement replacement = {atom, by};
+    return linear_map(space, form, replace_atom, &replacement, out);
 }
 
 /* ---- back to expressions ------------------------------------------------- */

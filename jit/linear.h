@@ -142,6 +142,9 @@ bool linear_is_natural(const struct linear_space *space, const struct linear *fo
 typedef bool (*linear_replace)(void *context, int atom, struct linear *out);
 bool linear_map(struct linear_space *space, const struct linear *form, linear_replace replace, void *context,
                 struct linear *out);
+/* With another form in the place of one atom. */
+bool linear_substitute(struct linear_space *space, const struct linear *form, int atom,
+                       const struct linear *by, struct linear *out);
 
 /* Whether linear_expr can write the form: always where it is a parameter. */
 bool linear_has_expr(const struct linear_space *space, const struct linear *form);

@@ -15,6 +15,7 @@
  * whose terms are multiples but for a constant are sums then. Loops in which values and conditions alone
  * divide stay: lanes do that.
  */
+#include "../base/number.h"
 #include "pass.h"
 
 enum { MOST = 8 /* of a divisor */, STATEMENTS = 60 /* of all copies */, FACTOR = 1 << 20 };
@@ -58,17 +59,12 @@ static bool is_plain_sum(const struct pass_affine *affine)
     return affine->constant <= FACTOR && affine->constant >= -FACTOR;
 }
 
-static int64_t floor_quotient(int64_t a, int64_t b)
-{
-    return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
-
 /* The terms whose coefficients are multiples of the divisor, divided by it; or the others, as they are, with
  * what is left of the constant. */
 static struct ir_expr *part_of(struct pass *pass, const struct pass_affine *affine, int64_t divisor,
                                bool multiples)
 {
-    int64_t quotient = floor_quotient(affine->constant, divisor);
+    int64_t quotient = number_floor_divide(affine->constant, divisor);
     struct ir_expr *sum = pass_number(pass, multiples ? quotient : affine->constant - quotient * divisor);
     for (int k = 0; k < affine->count; k++) {
         int64_t coefficient = affine->terms[k].coefficient;

@@ -18,6 +18,7 @@
  * two runs.
  */
 #include "pass_pointed.h"
+#include "../base/number.h"
 
 enum { DEEPEST = 100 };
 
@@ -51,17 +52,12 @@ static int64_t most_of(akg_dtype dtype)
     return bits >= 63 ? INT64_MAX : ((int64_t)1 << bits) - 1;
 }
 
-static int64_t lesser(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* The greatest number that goes through all casts of the expression as it is. */
 static int64_t room_in(const struct ir_expr *expr)
 {
     int64_t most = INT64_MAX;
     for (; expr->kind == IR_OPERATION && expr->operation == OP_CAST; expr = expr->operands[0])
-        most = lesser(most, most_of(expr->dtype));
+        most = number_smaller(most, most_of(expr->dtype));
     return most;
 }
 
@@ -105,7 +101,7 @@ static bool same_index(struct mirror *mirror, struct ir_expr *there, struct ir_e
     if (mirror->index && mirror->index != kept->symbol)
         return false;
     mirror->index = kept->symbol;
-    mirror->room = lesser(mirror->room, lesser(room_in(cast_there), room_in(cast_kept)));
+    mirror->room = number_smaller(mirror->room, number_smaller(room_in(cast_there), room_in(cast_kept)));
     return mirror->index != mirror->loop->symbol;
 }
 
@@ -170,9 +166,9 @@ static bool find(struct ir_stmt *loop, struct ir_stmt *stmt, struct pointed *poi
         struct ir_expr *place = without_casts(assignment->value);
         if (place->kind != IR_SYMBOL || place->symbol != loop->symbol)
             continue;
-        int64_t room = lesser(most_of(mirror.index->dtype), room_in(assignment->value));
-        *pointed = (struct pointed){&condition->operands[side], there, assignment, lesser(mirror.room, room),
-                                    mirror.shifts};
+        int64_t room = number_smaller(most_of(mirror.index->dtype), room_in(assignment->value));
+        *pointed = (struct pointed){&condition->operands[side], there, assignment,
+                                    number_smaller(mirror.room, room), mirror.shifts};
         return true;
     }
     return false;
@@ -221,7 +217,7 @@ static bool begins_inside(const struct pointer *pointer, struct ir_stmt *block, 
     if (!last)
         return false;
     const struct ir_expr *first = without_casts(last->value);
-    pointed->room = lesser(pointed->room, room_in(last->value));
+    pointed->room = number_smaller(pointed->room, room_in(last->value));
     if (first->kind == IR_INTEGER)
         value = (struct pass_affine){.constant = first->integer};
     else if (!pass_affine_of(first, &value))
@@ -309,7 +305,7 @@ static bool change(const struct pointer *pointer, struct ir_stmt *block, struct 
     for (struct ir_stmt *stmt = loop->body; stmt && count < MOST; stmt = stmt->next) {
         if (!find(loop, stmt, &found[count]) || !begins_inside(pointer, block, loop, &found[count]))
             break;
-        room = lesser(room, found[count++].room);
+        room = number_smaller(room, found[count++].room);
     }
     if (!count)
         return false;

@@ -6,14 +6,10 @@
  * stay below 2^40 (linear_fits.c); a loop that goes upwards from a small number, to wherever, is at no larger
  * one than it has iterations, of which none has 2^50.
  */
+#include "../base/number.h"
 #include "pass.h"
 
 enum { UNKNOWN = 64, MOST = 62, EXTENT = 40, ITERATIONS = 50, DEEPEST = 24 };
-
-static int larger(int a, int b)
-{
-    return a > b ? a : b;
-}
 
 static int bits_of_number(int64_t value)
 {
@@ -45,15 +41,15 @@ static int bits_of_operation(const struct ir_expr *expr, int a, int b)
         return a;
     case OP_ADD:
     case OP_SUB:
-        return larger(a, b) + 1;
+        return number_larger(a, b) + 1;
     case OP_MUL:
         return a + b;
     case OP_MIN:
     case OP_MAX:
-        return larger(a, b);
+        return number_larger(a, b);
     case OP_FLOORDIV:
     case OP_MOD:
-        return ir_is_positive(expr->operands[1]) ? larger(a, b) : UNKNOWN;
+        return ir_is_positive(expr->operands[1]) ? number_larger(a, b) : UNKNOWN;
     default:
         return UNKNOWN;
     }
@@ -84,9 +80,9 @@ bool pass_ranges_know(struct pass_ranges *ranges, const struct ir_stmt *loop)
     if (ranges->count == PASS_RANGES)
         return false;
     int low = pass_bits_of(ranges, loop->low), high = pass_bits_of(ranges, loop->high);
-    int step = bits_of_number(loop->step), bits = larger(low, high);
-    if (larger(low, ITERATIONS + step) + 1 < bits)
-        bits = larger(low, ITERATIONS + step) + 1;
+    int step = bits_of_number(loop->step), bits = number_larger(low, high);
+    if (number_larger(low, ITERATIONS + step) + 1 < bits)
+        bits = number_larger(low, ITERATIONS + step) + 1;
     ranges->loops[ranges->count].symbol = loop->symbol;
     ranges->loops[ranges->count++].bits = bits;
     return true;

@@ -5,6 +5,7 @@
  * that nothing can cancel take part in neither. Numbers that overflow and rows for which there is no room are
  * left out, which can only lose a contradiction.
  */
+#include "../base/number.h"
 #include "prover_private.h"
 
 #include <string.h>
@@ -40,16 +41,6 @@ void prover_row_finish(struct row *row, int columns)
     }
 }
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a < 0 ? -a : a;
-}
-
 /* Divides by the common factor of the coefficients; over the integers the constant rounds down. */
 static void tighten(struct row *row, int columns)
 {
@@ -58,7 +49,7 @@ static void tighten(struct row *row, int columns)
 
     for (; rest && common != 1; rest &= rest - 1) {
         int64_t c = row->c[__builtin_ctz(rest)];
-        common = c == INT64_MIN ? 1 : gcd(c, common);
+        common = c == INT64_MIN ? 1 : number_common_divisor(c, common);
     }
     if (common <= 1)
         return;
@@ -95,7 +86,7 @@ static bool combine(struct row *out, const struct row *a, const struct row *b, i
 
     if (p == INT64_MIN || q == INT64_MIN)
         return false;
-    common = gcd(p, q);
+    common = number_common_divisor(p, q);
     p = (p < 0 ? -p : p) / common;
     q = (q < 0 ? -q : q) / common;
     if (!add_multiples(out, a, q, b, p))

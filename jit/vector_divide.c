@@ -13,6 +13,7 @@
  * but stops nothing either. A divisor that is known makes one value, OP_FLOORDIV, of it
  * (vector_x86_divide.c).
  */
+#include "../base/number.h"
 #include "vector_build.h"
 
 #include <stdlib.h>
@@ -124,11 +125,6 @@ static int divide_by_known(struct vector_builder *builder, const struct ir_expr 
 
 enum { ANY_BITS = 32, DEEPEST = 12 };
 
-static int most(int a, int b)
-{
-    return a > b ? a : b;
-}
-
 static int bits_of(const struct vector_builder *builder, int number, int depth);
 
 /* Of an operation in 32 bits. */
@@ -144,9 +140,9 @@ static int bits_of_operation(const struct vector_builder *builder, const struct 
                    ? bits[0]
                    : ANY_BITS;
     case OP_ADD:
-        return most(bits[0], bits[1]) + 1;
+        return number_larger(bits[0], bits[1]) + 1;
     case OP_SUB:
-        return dtype_is_signed(value->dtype) ? most(bits[0], bits[1]) + 1 : ANY_BITS;
+        return dtype_is_signed(value->dtype) ? number_larger(bits[0], bits[1]) + 1 : ANY_BITS;
     case OP_MUL:
         return bits[0] + bits[1];
     case OP_ABS:
@@ -155,9 +151,9 @@ static int bits_of_operation(const struct vector_builder *builder, const struct 
         return dtype_is_signed(value->dtype) ? bits[0] : ANY_BITS;
     case OP_MIN:
     case OP_MAX:
-        return most(bits[0], bits[1]);
+        return number_larger(bits[0], bits[1]);
     case OP_SELECT:
-        return most(bits[1], bits[2]);
+        return number_larger(bits[1], bits[2]);
     default:
         return ANY_BITS;
     }

@@ -8,6 +8,7 @@
  * target it asks whether what masks leave out is not touched in memory.
  */
 #include "vector_slim.h"
+#include "../base/number.h"
 
 enum { WHOLE = 4 /* bytes of a lane that is not slim */ };
 
@@ -46,16 +47,6 @@ static struct slim_range cut(akg_dtype dtype, int64_t low, int64_t high)
     return all;
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t greatest(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 static struct slim_range product(akg_dtype dtype, const struct slim_range *a, const struct slim_range *b)
 {
     int64_t low = INT64_MAX, high = INT64_MIN, ends[4];
@@ -64,8 +55,8 @@ static struct slim_range product(akg_dtype dtype, const struct slim_range *a, co
                      __builtin_mul_overflow(a->high, b->low, &ends[2]) ||
                      __builtin_mul_overflow(a->high, b->high, &ends[3]);
     for (int k = 0; k < 4 && !overflows; k++) {
-        low = least(low, ends[k]);
-        high = greatest(high, ends[k]);
+        low = number_smaller(low, ends[k]);
+        high = number_larger(high, ends[k]);
     }
     return overflows ? cut(dtype, INT64_MIN, INT64_MAX) : cut(dtype, low, high);
 }
@@ -79,21 +70,16 @@ static struct slim_range bitwise(enum operation operation, const struct slim_ran
         return (struct slim_range){0,
                                    a->low < 0   ? b->high
                                    : b->low < 0 ? a->high
-                                                : least(a->high, b->high),
+                                                : number_smaller(a->high, b->high),
                                    false};
-    while (least(a->low, b->low) < -size || greatest(a->high, b->high) >= size)
+    while (number_smaller(a->low, b->low) < -size || number_larger(a->high, b->high) >= size)
         size *= 2;
-    return (struct slim_range){least(a->low, b->low) < 0 ? -size : 0, size - 1, false};
+    return (struct slim_range){number_smaller(a->low, b->low) < 0 ? -size : 0, size - 1, false};
 }
 
 static struct slim_range magnitude(akg_dtype dtype, const struct slim_range *a)
 {
-    return a->low >= 0 ? *a : cut(dtype, greatest(0, -a->high), greatest(-a->low, a->high));
-}
-
-static int64_t floor_quotient(int64_t a, int64_t b)
-{
-    return a / b - (a % b < 0);
+    return a->low >= 0 ? *a : cut(dtype, number_larger(0, -a->high), number_larger(-a->low, a->high));
 }
 
 int slim_shift(const struct vector_loop *loop, const struct vector_value *value)
@@ -136,9 +122,9 @@ static struct slim_range range_of_operation(const struct vector_loop *loop, cons
         return (struct slim_range){a->low >> slim_shift(loop, value), a->high >> slim_shift(loop, value),
                                    false};
     case OP_MIN:
-        return (struct slim_range){least(a->low, b->low), least(a->high, b->high), false};
+        return (struct slim_range){number_smaller(a->low, b->low), number_smaller(a->high, b->high), false};
     case OP_MAX:
-        return (struct slim_range){greatest(a->low, b->low), greatest(a->high, b->high), false};
+        return (struct slim_range){number_larger(a->low, b->low), number_larger(a->high, b->high), false};
     case OP_ABS:
         return magnitude(dtype, a);
     case OP_SIGN:
@@ -146,10 +132,11 @@ static struct slim_range range_of_operation(const struct vector_loop *loop, cons
     case OP_FLOORDIV:
         if (b->low < 1)
             return range_of_dtype(dtype);
-        return (struct slim_range){floor_quotient(a->low, b->low), floor_quotient(a->high, b->low), false};
+        return (struct slim_range){number_floor_divide(a->low, b->low), number_floor_divide(a->high, b->low),
+                                   false};
     case OP_SELECT: {
         const struct slim_range *c = &slim->ranges[value->operands[2]];
-        return (struct slim_range){least(b->low, c->low), greatest(b->high, c->high), false};
+        return (struct slim_range){number_smaller(b->low, c->low), number_larger(b->high, c->high), false};
     }
     default: /* OP_CAST */
         return value->from == AKG_BOOL ? (struct slim_range){0, 1, false} : cut(dtype, a->low, a->high);
