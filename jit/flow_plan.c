@@ -232,6 +232,7 @@ struct tests {
     struct flow *flow;
     const struct ir_stmt *stmt; /* in question */
     bool is_band;               /* as a whole */
+    bool is_told;               /* how long each loop of the band is, by the call */
     int deepest;                /* loops in it */
     const struct vector_options *options;
     struct ir_kernel *kernel; /* with an arena for what is made here */
@@ -303,6 +304,13 @@ static int few_of_packed(const struct tests *tests, const struct vector_loop *lo
     return loop || is_alone ? few_of(loop, stmt) : FEW_OF_PART;
 }
 
+static bool is_no_division(struct ir_expr *expr, void *context)
+{
+    (void)context;
+    return expr->kind != IR_OPERATION || (expr->operation != OP_FLOORDIV && expr->operation != OP_MOD) ||
+           expr->operands[1]->kind == IR_INTEGER;
+}
+
 static bool is_no_if(struct ir_stmt *stmt, void *context)
 {
     (void)context;
@@ -313,7 +321,9 @@ static bool is_no_if(struct ir_stmt *stmt, void *context)
  * takes cost more. */
 static bool scatters(const struct vector_loop *loop)
 {
-    for (int k = 0; k < loop->values.count && ir_block_walk(loop->stmt->body, is_no_if, NULL); k++)
+    bool is_light = ir_block_walk(loop->stmt->body, is_no_if, NULL) &&
+                    ir_block_expressions(loop->stmt->body, is_no_division, NULL);
+    for (int k = 0; is_light && k < loop->values.count; k++)
         if (loop->values.items[k].kind == VECTOR_SCATTER)
             return true;
     return false;
@@ -351,12 +361,13 @@ static int few_of_innermost(const struct tests *tests, const struct vector_loop 
     return is_one && goes_apart(loop) ? FEW_APART : FEW_OF_LOOP;
 }
 
-/* All loops of a band go on without a call: they are to be shorter still. */
+/* All loops of a band go on without a call: they are to be shorter still, and some not as long as others. */
 static bool add_test_of_band(struct tests *tests, const struct ir_stmt *stmt)
 {
     if (stmt->kind != IR_FOR)
         return true;
     list_push(&tests->plan->arena, &tests->loops, stmt);
+    tests->is_told &= pass_is_of_call(stmt->low) && pass_is_of_call(stmt->high);
     return ir_block_expressions(stmt->body, is_no_call, NULL) && ask_few(tests, stmt, FEW_OF_BAND);
 }
 
@@ -399,12 +410,14 @@ struct vector_loop *flow_plan_short(struct vector_plan *plan, const struct ir_ke
                           .flow = &flow,
                           .stmt = stmt,
                           .is_band = vector_plan_find(plan, stmt) >= 0,
+                          .is_told = true,
                           .deepest = ir_block_depth(stmt->body, DEEPEST),
                           .options = options,
                           .kernel = &copy};
     if (stmt->kind == IR_FOR)
         list_push(&plan->arena, &tests.loops, stmt);
-    if (!ir_block_walk(stmt->body, add_test, &tests) || !flow.tests.count || flow.tests.count > MOST_TESTS)
+    if (!ir_block_walk(stmt->body, add_test, &tests) || !flow.tests.count || flow.tests.count > MOST_TESTS ||
+        (tests.is_band && tests.is_told))
         return NULL;
     struct vector_loop *loop = flow_plan_loop(plan, kernel, stmt, options);
     for (int k = 0; loop && k < flow.tests.count; k++)
