@@ -200,16 +200,6 @@ int flow_argument(struct flow_builder *builder, struct flow_argument argument)
     return argument.value;
 }
 
-static bool is_no_assignment(struct ir_stmt *stmt, void *symbol)
-{
-    return stmt->kind != IR_ASSIGN || stmt->symbol != symbol;
-}
-
-bool flow_assigns(const struct ir_stmt *loop, const struct ir_symbol *symbol)
-{
-    return !ir_block_walk(loop->body, is_no_assignment, (void *)symbol);
-}
-
 void flow_declare(struct flow_builder *builder, const struct ir_symbol *symbol, int value, int depth)
 {
     list_push(builder->arena, &builder->symbols, ((struct flow_symbol){symbol, value, depth}));
@@ -229,7 +219,7 @@ int flow_symbol(struct flow_builder *builder, const struct ir_symbol *symbol, in
     if (symbol->kind != IR_SYMBOL_VARIABLE)
         return value;
     for (int k = builder->depth; k > *depth; k--)
-        if (flow_assigns(builder->loops[k - 1].stmt, symbol))
+        if (ir_block_assigns(builder->loops[k - 1].stmt->body, symbol))
             *depth = k;
     return value;
 }

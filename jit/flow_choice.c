@@ -99,7 +99,7 @@ static int chain_of(const struct choice *choice, const struct ir_expr *expr)
         if (choice->steps[k].name == expr->symbol)
             return choice->steps[k].chain;
     if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_VARIABLE)
-        return flow_assigns(builder->loops[builder->depth - 1].stmt, expr->symbol) ? 0 : NO_CHAIN;
+        return ir_block_assigns(builder->loops[builder->depth - 1].stmt->body, expr->symbol) ? 0 : NO_CHAIN;
     struct ir_expr *const *from = expr->kind == IR_LOAD ? expr->access.indices : expr->operands;
     int count = expr->kind == IR_LOAD        ? expr->access.buffer->rank
                 : expr->kind == IR_OPERATION ? expr->count
@@ -302,7 +302,8 @@ static bool note_waiting(struct ir_expr *expr, void *context)
         return true;
     if (expr->symbol->kind == IR_SYMBOL_LET && expr->symbol->value)
         return --waiting->left >= 0 && ir_expr_walk(expr->symbol->value, note_waiting, context);
-    waiting->hangs |= expr->symbol->kind == IR_SYMBOL_VARIABLE && flow_assigns(waiting->loop, expr->symbol);
+    waiting->hangs |=
+        expr->symbol->kind == IR_SYMBOL_VARIABLE && ir_block_assigns(waiting->loop->body, expr->symbol);
     return true;
 }
 

@@ -42,17 +42,6 @@ enum {
 
 /* ---- rows that the data ends ------------------------------------------------------------------- */
 
-static bool is_no_loop(struct ir_stmt *stmt, void *context)
-{
-    (void)context;
-    return stmt->kind != IR_FOR && stmt->kind != IR_WHILE;
-}
-
-static bool has_loops(const struct ir_stmt *first)
-{
-    return !ir_block_walk((struct ir_stmt *)first, is_no_loop, NULL);
-}
-
 static struct vector_loop *plan_loop(struct vector_plan *plan, const struct ir_kernel *kernel,
                                      const struct ir_stmt *stmt, const struct vector_options *options,
                                      bool in_fours)
@@ -97,16 +86,10 @@ static bool is_loaded(struct ir_expr *bound)
     return ir_expr_walk(bound, note_hanging, &hanging) && hanging.on_loads;
 }
 
-static bool is_no_for(struct ir_stmt *stmt, void *context)
-{
-    (void)context;
-    return stmt->kind != IR_FOR;
-}
-
 /* Loops that vectors may be made of. */
 static bool holds_loops(const struct ir_stmt *stmt)
 {
-    return !ir_block_walk(stmt->body, is_no_for, NULL) || !ir_block_walk(stmt->otherwise, is_no_for, NULL);
+    return pass_has_for(stmt->body) || pass_has_for(stmt->otherwise);
 }
 
 /* The loop inside, where it is the only one, and its bounds come out of tensors, other ones in each iteration
@@ -121,7 +104,7 @@ static const struct ir_stmt *find_ragged(const struct ir_stmt *stmt)
             inner = next;
     }
     struct hanging hanging = {.symbol = stmt->symbol, .left = NAMES};
-    if (!inner || has_loops(inner->body) || inner->step != 1 || stmt->step != 1 ||
+    if (!inner || ir_block_has_loop(inner->body) || inner->step != 1 || stmt->step != 1 ||
         !ir_expr_walk(inner->low, note_hanging, &hanging) ||
         !ir_expr_walk(inner->high, note_hanging, &hanging))
         return NULL;
@@ -384,14 +367,14 @@ static bool add_test(struct ir_stmt *stmt, void *context)
         return false;
     if (stmt->kind == IR_FOR)
         list_push(&tests->plan->arena, &tests->loops, stmt);
-    if (stmt->kind != IR_FOR || (number < 0 && has_loops(stmt->body)))
+    if (stmt->kind != IR_FOR || (number < 0 && ir_block_has_loop(stmt->body)))
         return true;
     if (!ir_block_expressions(stmt->body, is_no_call, NULL))
         return false;
     const struct vector_loop *loop = number < 0 ? NULL : tests->plan->loops.items[number];
     const struct vector_nest *nest = loop ? loop->nest : NULL;
     int few = flow_packs(stmt, tests->options) ? few_of_packed(tests, loop, stmt) : few_of(loop, stmt);
-    if (few == FEW_OF_LOOP && !has_loops(stmt->body))
+    if (few == FEW_OF_LOOP && !ir_block_has_loop(stmt->body))
         few = few_of_innermost(tests, loop, stmt);
     bool is_told = ask_few(tests, stmt, few);
     const struct ir_stmt *columns = nest ? nest->loops[VECTOR_COLUMNS] : stmt;

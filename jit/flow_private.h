@@ -205,8 +205,6 @@ int flow_assigned(struct flow_builder *builder, const struct ir_symbol *symbol);
 /* Assigns a variable of the kernel's. */
 void flow_assign_symbol(struct flow_builder *builder, const struct ir_symbol *symbol,
                         const struct ir_expr *value);
-/* Whether the symbol is assigned in the loop. */
-bool flow_assigns(const struct ir_stmt *loop, const struct ir_symbol *symbol);
 /* An item with no operands. */
 struct flow_item flow_item(enum flow_kind kind);
 

@@ -238,24 +238,17 @@ static void bring_together(struct writer *writer, struct ir_stmt **block, int de
 /* ---- four iterations in one -----------------------------------------------------------------------------
  */
 
-static bool count_loads(struct ir_expr *expr, void *count)
-{
-    *(int *)count += expr->kind == IR_LOAD;
-    return true;
-}
-
 /* Names, and a sum or several, with nothing that stops. */
 static bool only_sums(struct writer *writer, struct ir_stmt *loop)
 {
-    int loads = 0, sums = 0;
+    int sums = 0;
     for (struct ir_stmt *stmt = loop->body; stmt; stmt = stmt->next) {
         bool is_sum = term_of(stmt);
         if (stmt->kind != IR_LET && !is_sum)
             return false;
         sums += is_sum;
     }
-    ir_block_expressions(loop->body, count_loads, &loads);
-    return sums && loads <= LOADS && !pass_block_may_stop(loop->body) &&
+    return sums && ir_block_count_loads(loop->body) <= LOADS && !pass_block_may_stop(loop->body) &&
            writer->statements + TIMES * count_block(loop->body) <= ALL;
 }
 
@@ -330,12 +323,6 @@ struct rows {
     int count;
 };
 
-static bool is_no_load(struct ir_expr *expr, void *rows)
-{
-    (void)rows;
-    return expr->kind != IR_LOAD;
-}
-
 static bool is_load_that_stays(struct ir_expr *expr, void *loop)
 {
     struct ir_stmt *around = loop;
@@ -344,7 +331,7 @@ static bool is_load_that_stays(struct ir_expr *expr, void *loop)
 
 static bool is_row(const struct rows *rows, struct ir_expr *index)
 {
-    return !ir_expr_walk(index, is_no_load, NULL) && pass_is_same_in_all(rows->loop, index) &&
+    return ir_expr_loads(index) && pass_is_same_in_all(rows->loop, index) &&
            ir_expr_walk(index, is_load_that_stays, rows->loop) && !pass_expr_may_stop(index);
 }
 

@@ -135,25 +135,19 @@ int vouch_phase_of(struct voucher *voucher, const struct ir_expr *expr, int cont
 
 /* ---- conditions ------------------------------------------------------------------------------------ */
 
-static bool is_no_load(struct ir_expr *expr, void *context)
-{
-    (void)context;
-    return expr->kind != IR_LOAD;
-}
-
 bool vouch_is_of_data(struct ir_expr *truth)
 {
     bool joins = truth->kind == IR_OPERATION && operation_table[truth->operation].rule == RULE_LOGICAL,
          all = joins;
     for (int k = 0; joins && k < truth->count; k++)
         all = all && vouch_is_of_data(truth->operands[k]);
-    return joins ? all : !ir_expr_walk(truth, is_no_load, NULL);
+    return joins ? all : ir_expr_loads(truth);
 }
 
 bool vouch_is_of_anyone(struct ir_stmt *tests)
 {
     for (const struct ir_stmt *stmt = tests; stmt; stmt = stmt->next)
-        if (stmt->kind != IR_ASSIGN || !ir_expr_walk(stmt->value, is_no_load, NULL))
+        if (stmt->kind != IR_ASSIGN || ir_expr_loads(stmt->value))
             return false;
     return true;
 }
