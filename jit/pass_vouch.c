@@ -487,8 +487,8 @@ static void build_loop(struct voucher *voucher, struct ir_stmt *stmt, int contex
     append_loop(voucher, stmt, out, loop);
 }
 
-/* Under what comes out of tensors, indices that do not are tested in any case: loops that only these are
- * tested in need not be gone through. */
+/* Under what comes out of tensors, indices that do not, or that it asks for, are tested in any case: loops
+ * that only the former are tested in need not be gone through. */
 static void build_choice(struct voucher *voucher, struct ir_stmt *stmt, int context, struct block *out)
 {
     struct block body = begin_block(), otherwise = begin_block();
@@ -497,21 +497,22 @@ static void build_choice(struct voucher *voucher, struct ir_stmt *stmt, int cont
         return;
     context = vouch_later(context, vouch_phase_of(voucher, stmt->value, context));
     const struct voucher around = *voucher;
-    bool is_free = vouch_is_of_data(stmt->value);
+    struct ir_expr *truth = vouch_copy(voucher, stmt->value);
+    bool is_free = vouch_is_of_data(truth);
     voucher->range = is_free ? voucher->range : NULL;
     build_block(voucher, stmt->body, context, &body);
     build_block(voucher, stmt->otherwise, context, &otherwise);
     voucher->range = around.range;
     if ((!body.first && !otherwise.first) || voucher->refused)
         return;
-    if (is_free && vouch_is_of_anyone(body.first) && vouch_is_of_anyone(otherwise.first)) {
+    if (is_free && vouch_is_of_anyone(body.first, truth) && vouch_is_of_anyone(otherwise.first, truth)) {
         append(out, body.first);
         append(out, otherwise.first);
         return;
     }
     voucher->is_measured = around.is_measured;
     voucher->is_measured_inside = around.is_measured_inside;
-    append(out, vouch_if(voucher, vouch_copy(voucher, stmt->value), body.first, otherwise.first, stmt->span));
+    append(out, vouch_if(voucher, truth, body.first, otherwise.first, stmt->span));
 }
 
 static bool count_node(struct ir_expr *expr, void *left)

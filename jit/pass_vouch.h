@@ -70,9 +70,9 @@ int vouch_phase_of_access(struct voucher *voucher, const struct ir_access *acces
 /* Whether it grows by as much with each value of the symbol, and cannot come back from outside. */
 bool vouch_is_linear(struct ir_expr *expr, const struct ir_symbol *symbol);
 /* Whether the truth comes out of tensors, so that it is none that keeps indices inside, most likely; and
- * whether the tests under one may as well be made in any case. */
+ * whether the tests under it may as well be made in any case, where it is evaluated. */
 bool vouch_is_of_data(struct ir_expr *truth);
-bool vouch_is_of_anyone(struct ir_stmt *tests);
+bool vouch_is_of_anyone(struct ir_stmt *tests, struct ir_expr *truth);
 
 static inline int vouch_later(int a, int b)
 {
@@ -96,7 +96,8 @@ void vouch_count_range(struct voucher *voucher, const struct ir_stmt *stmt, cons
 /* What is tested for each element of rows that are parts of one range is tested for all of that, which takes
  * one long loop; false: it cannot be. */
 bool vouch_append_flat(struct voucher *voucher, const struct ir_stmt *stmt, struct ir_stmt *loop);
-/* Drops what is tested under conditions of the call and in any case, or under the same one before, too. */
+/* Drops what is tested twice, or under conditions of the call and in any case, or under the same one before.
+ */
 void vouch_drop_repeated(struct ir_stmt *loop);
 /* Whether the statements, the same in all iterations of a loop whose bounds come out of tensors, load
  * nothing: then they are tested though there may be no iteration. */

@@ -144,10 +144,39 @@ bool vouch_is_of_data(struct ir_expr *truth)
     return joins ? all : ir_expr_loads(truth);
 }
 
-bool vouch_is_of_anyone(struct ir_stmt *tests)
+/* An element that is a given one, or is none, which loops tell: not one that stands for none, as -1 does. */
+static bool asks_for_one(const struct ir_expr *truth)
+{
+    return truth->kind == IR_OPERATION && (truth->operation == OP_EQ || truth->operation == OP_NE) &&
+           truth->operands[0]->kind != IR_INTEGER && truth->operands[1]->kind != IR_INTEGER;
+}
+
+struct search {
+    struct ir_expr *load;
+    bool found;
+};
+
+static bool look_for_load(struct ir_expr *expr, void *context)
+{
+    struct search *search = context;
+    search->found |= expr->kind == IR_LOAD && ir_expr_equal(expr, search->load);
+    return !search->found;
+}
+
+static bool is_in_truth(struct ir_expr *expr, void *truth)
+{
+    struct search search = {.load = expr};
+    if (expr->kind == IR_LOAD)
+        ir_expr_walk(truth, look_for_load, &search);
+    return expr->kind != IR_LOAD || search.found;
+}
+
+bool vouch_is_of_anyone(struct ir_stmt *tests, struct ir_expr *truth)
 {
     for (const struct ir_stmt *stmt = tests; stmt; stmt = stmt->next)
-        if (stmt->kind != IR_ASSIGN || ir_expr_loads(stmt->value))
+        if (stmt->kind != IR_ASSIGN ||
+            (ir_expr_loads(stmt->value) &&
+             !(asks_for_one(truth) && ir_expr_walk(stmt->value, is_in_truth, truth))))
             return false;
     return true;
 }

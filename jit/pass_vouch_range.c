@@ -89,9 +89,10 @@ static bool is_choice(const struct ir_stmt *stmt)
     return stmt->kind == IR_IF && !stmt->otherwise && pass_is_of_call(stmt->value);
 }
 
-static bool is_repeated(const struct ir_stmt *assign, const struct ir_stmt *block)
+/* Whether it stands in the block before `end`, or anywhere where that is NULL. */
+static bool is_repeated(const struct ir_stmt *assign, const struct ir_stmt *block, const struct ir_stmt *end)
 {
-    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
+    for (const struct ir_stmt *stmt = block; stmt != end; stmt = stmt->next)
         if (assign->kind == IR_ASSIGN && stmt->kind == IR_ASSIGN && stmt->symbol == assign->symbol &&
             ir_expr_equal(stmt->value, assign->value))
             return true;
@@ -103,7 +104,8 @@ static bool is_chosen_before(const struct ir_stmt *assign, const struct ir_stmt 
                              const struct ir_stmt *choice)
 {
     for (const struct ir_stmt *stmt = block; stmt != choice; stmt = stmt->next)
-        if (is_choice(stmt) && ir_expr_equal(stmt->value, choice->value) && is_repeated(assign, stmt->body))
+        if (is_choice(stmt) && ir_expr_equal(stmt->value, choice->value) &&
+            is_repeated(assign, stmt->body, NULL))
             return true;
     return false;
 }
@@ -113,11 +115,11 @@ void vouch_drop_repeated(struct ir_stmt *loop)
     for (struct ir_stmt **place = &loop->body; *place;) {
         struct ir_stmt *choice = *place;
         for (struct ir_stmt **inner = &choice->body; is_choice(choice) && *inner;)
-            if (is_repeated(*inner, loop->body) || is_chosen_before(*inner, loop->body, choice))
+            if (is_repeated(*inner, loop->body, NULL) || is_chosen_before(*inner, loop->body, choice))
                 *inner = (*inner)->next;
             else
                 inner = &(*inner)->next;
-        if (is_choice(choice) && !choice->body)
+        if ((is_choice(choice) && !choice->body) || is_repeated(choice, loop->body, choice))
             *place = choice->next;
         else
             place = &choice->next;
