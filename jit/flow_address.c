@@ -382,7 +382,7 @@ static enum x86_form load_of(akg_dtype dtype)
     }
 }
 
-int flow_load(struct flow_builder *builder, const struct ir_access *access)
+int flow_load_bits(struct flow_builder *builder, const struct ir_access *access)
 {
     struct flow_item item = flow_item(FLOW_LOAD);
     item.form = load_of(access->buffer->dtype);
@@ -390,6 +390,12 @@ int flow_load(struct flow_builder *builder, const struct ir_access *access)
     item.buffer = access->buffer;
     int value = flow_add_known(builder, item);
     builder->code->values.items[value].is_extended = true;
+    return value;
+}
+
+int flow_load(struct flow_builder *builder, const struct ir_access *access)
+{
+    int value = flow_load_bits(builder, access);
     if (dtype_is_half(access->buffer->dtype))
         return flow_from_half(builder, access->buffer->dtype, value);
     if (access->buffer->dtype != AKG_BOOL)

@@ -439,13 +439,14 @@ static void take_if(struct choice *choice, struct state *state, const struct ir_
     bool is_outer = choice->nesting == 0;
     if (is_outer)
         note_loads(choice, stmt->value);
-    bool is_comparison =
-        stmt->value->kind == IR_OPERATION && operation_table[stmt->value->operation].rule == RULE_COMPARE;
+    bool is_asked =
+        stmt->value->kind == IR_LOAD ||
+        (stmt->value->kind == IR_OPERATION && operation_table[stmt->value->operation].rule == RULE_COMPARE);
     if (!is_ready(choice, stmt->value)) {
         refuse(choice);
         return;
     }
-    struct ir_expr *condition = is_outer && is_comparison ? stmt->value : copied(choice, state, stmt->value);
+    struct ir_expr *condition = is_outer && is_asked ? stmt->value : copied(choice, state, stmt->value);
     take_block(choice, &yes, stmt->body);
     take_block(choice, &no, stmt->otherwise);
     if (!choice->refused)

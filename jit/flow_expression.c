@@ -298,7 +298,8 @@ static struct flow_item any_test(struct flow_builder *builder, const struct ir_e
 {
     if (is_comparison(expr) && !dtype_is_float(expr->operands[0]->dtype))
         return compared(builder, expr, kind);
-    return tested(flow_expression(builder, expr), kind);
+    bool is_byte = expr->kind == IR_LOAD && expr->access.buffer->dtype == AKG_BOOL;
+    return tested(is_byte ? flow_load_bits(builder, &expr->access) : flow_expression(builder, expr), kind);
 }
 
 /* The numbers that vcmpps has for comparisons. */

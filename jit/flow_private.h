@@ -280,6 +280,8 @@ struct flow_item flow_outside(struct flow_builder *builder, enum flow_kind kind,
 /* The place of an element, its indices tested where that is asked for. */
 struct x86_memory flow_element(struct flow_builder *builder, const struct ir_access *access);
 int flow_load(struct flow_builder *builder, const struct ir_access *access);
+/* What stands there: of a bool any byte that is not zero, of a half its bits. */
+int flow_load_bits(struct flow_builder *builder, const struct ir_access *access);
 void flow_store(struct flow_builder *builder, const struct ir_access *access, struct x86_memory memory,
                 int value);
 
