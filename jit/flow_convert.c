@@ -152,23 +152,53 @@ static int to_int64(struct flow_builder *builder, int value)
     return flow_alu(builder, X86_ADD, whole, to_general(builder, X86_VMOVQ_FROM, large), 0);
 }
 
-static int to_integer(struct flow_builder *builder, akg_dtype to, int value)
+/* Of any number, what the dtype of less than 64 bits has nearest; of NaN 0. */
+static int saturated(struct flow_builder *builder, akg_dtype to, int value)
 {
     enum { ORDERED = 7 };
     int bits = dtype_table[to].size * 8;
-    if (to == AKG_UINT64)
-        return flow_call(builder, "akg_double_to_uint64", false, &value, 1);
-    /* NaN becomes 0 */
-    int number =
-        double_pair(builder, X86_VANDPD, value, double_pair(builder, X86_VCMPPD, value, value, ORDERED), 0);
-    if (to == AKG_INT64)
-        return to_int64(builder, number);
     bool is_signed = dtype_is_signed(to);
     double least = is_signed ? -(double)((int64_t)1 << (bits - 1)) : 0,
            most = (double)(((int64_t)1 << (is_signed ? bits - 1 : bits)) - 1);
+    int number =
+        double_pair(builder, X86_VANDPD, value, double_pair(builder, X86_VCMPPD, value, value, ORDERED), 0);
     number = double_pair(builder, X86_VMINSD, number, flow_number(builder, true, bits_of(most)), 0);
     number = double_pair(builder, X86_VMAXSD, number, flow_number(builder, true, bits_of(least)), 0);
     return to_general(builder, X86_VCVTTSD2SI, number);
+}
+
+/* What is a number of 32 bits in 64 is so at once; whoever waits for it waits half as long. */
+static int to_int32(struct flow_builder *builder, bool wide, int value)
+{
+    struct flow_item extend = flow_item(FLOW_EXTEND), jump = flow_item(FLOW_COMPARE_JUMP);
+    int result = flow_new_value(builder, false), end = flow_new_label(builder), from = flow_here(builder);
+    extend.form = X86_MOVSXD;
+    extend.operands[0] = to_general(builder, wide ? X86_VCVTTSD2SI : X86_VCVTTSS2SI, value);
+    flow_move(builder, result, extend.operands[0]);
+    jump.operands[0] = flow_add(builder, extend);
+    jump.operands[1] = extend.operands[0];
+    jump.condition = FLOW_EQUAL;
+    jump.label = end;
+    flow_add(builder, jump);
+    flow_move(builder, result,
+              saturated(builder, AKG_INT32, wide ? value : between_floats(builder, true, value)));
+    flow_place(builder, end, from);
+    return result;
+}
+
+static int to_integer(struct flow_builder *builder, akg_dtype to, bool wide, int value)
+{
+    enum { ORDERED = 7 };
+    if (to == AKG_INT32)
+        return to_int32(builder, wide, value);
+    value = wide ? value : between_floats(builder, true, value);
+    if (to == AKG_UINT64)
+        return flow_call(builder, "akg_double_to_uint64", false, &value, 1);
+    if (to != AKG_INT64)
+        return saturated(builder, to, value);
+    /* NaN becomes 0 */
+    return to_int64(builder, double_pair(builder, X86_VANDPD, value,
+                                         double_pair(builder, X86_VCMPPD, value, value, ORDERED), 0));
 }
 
 static int float_to_bool(struct flow_builder *builder, bool wide, int value)
@@ -224,7 +254,7 @@ int flow_cast(struct flow_builder *builder, akg_dtype to, akg_dtype from, int va
             return value; /* of a half, which is one */
         if (dtype_is_float(to))
             return between_floats(builder, to == AKG_FLOAT64, value);
-        return to_integer(builder, to, wide ? value : between_floats(builder, true, value));
+        return to_integer(builder, to, wide, value);
     }
     if (dtype_is_half(to))
         return integer_to_half(builder, to, from, value);

@@ -448,7 +448,7 @@ static void write_to_float(struct writer *writer, const struct flow_item *item)
 static void write_to_general(struct writer *writer, const struct flow_item *item)
 {
     int to = target_of(writer, item->result, X86_RAX), from = use(writer, item->operands[0], SCRATCH);
-    if (item->form == X86_VCVTTSD2SI)
+    if (item->form == X86_VCVTTSD2SI || item->form == X86_VCVTTSS2SI)
         emit_rr(writer, item->form, to, from);
     else
         emit_rr(writer, item->form, from, to);
