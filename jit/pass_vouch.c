@@ -496,23 +496,20 @@ static void build_choice(struct voucher *voucher, struct ir_stmt *stmt, int cont
     if (!pass_block_may_stop(stmt->body) && !pass_block_may_stop(stmt->otherwise))
         return;
     context = vouch_later(context, vouch_phase_of(voucher, stmt->value, context));
-    const struct voucher around = *voucher;
     struct ir_expr *truth = vouch_copy(voucher, stmt->value);
-    bool is_free = vouch_is_of_data(truth);
-    voucher->range = is_free ? voucher->range : NULL;
-    build_block(voucher, stmt->body, context, &body);
-    build_block(voucher, stmt->otherwise, context, &otherwise);
-    voucher->range = around.range;
-    if ((!body.first && !otherwise.first) || voucher->refused)
-        return;
-    if (is_free && vouch_is_of_anyone(body.first, truth) && vouch_is_of_anyone(otherwise.first, truth)) {
-        append(out, body.first);
-        append(out, otherwise.first);
+    if (vouch_is_of_data(truth) && vouch_is_of_anyone(voucher, stmt->body, truth) &&
+        vouch_is_of_anyone(voucher, stmt->otherwise, truth)) {
+        build_block(voucher, stmt->body, context, out);
+        build_block(voucher, stmt->otherwise, context, out);
         return;
     }
-    voucher->is_measured = around.is_measured;
-    voucher->is_measured_inside = around.is_measured_inside;
-    append(out, vouch_if(voucher, truth, body.first, otherwise.first, stmt->span));
+    const struct ir_symbol *range = voucher->range;
+    voucher->range = NULL;
+    build_block(voucher, stmt->body, context, &body);
+    build_block(voucher, stmt->otherwise, context, &otherwise);
+    voucher->range = range;
+    if ((body.first || otherwise.first) && !voucher->refused)
+        append(out, vouch_if(voucher, truth, body.first, otherwise.first, stmt->span));
 }
 
 static bool count_node(struct ir_expr *expr, void *left)

@@ -70,9 +70,9 @@ int vouch_phase_of_access(struct voucher *voucher, const struct ir_access *acces
 /* Whether it grows by as much with each value of the symbol, and cannot come back from outside. */
 bool vouch_is_linear(struct ir_expr *expr, const struct ir_symbol *symbol);
 /* Whether the truth comes out of tensors, so that it is none that keeps indices inside, most likely; and
- * whether the tests under it may as well be made in any case, where it is evaluated. */
+ * whether what is tested of the block under it may as well be tested in any case, where it is evaluated. */
 bool vouch_is_of_data(struct ir_expr *truth);
-bool vouch_is_of_anyone(struct ir_stmt *tests, struct ir_expr *truth);
+bool vouch_is_of_anyone(struct voucher *voucher, struct ir_stmt *block, struct ir_expr *truth);
 
 static inline int vouch_later(int a, int b)
 {

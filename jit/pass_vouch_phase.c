@@ -111,6 +111,23 @@ int vouch_phase_of_access(struct voucher *voucher, const struct ir_access *acces
            1;
 }
 
+/* Of what is looked at only where the first operand says so, the tests stand under that, as test_expression
+ * has it. */
+static int phase_of_operands(struct voucher *voucher, const struct ir_expr *expr, int context)
+{
+    const struct ir_symbol *range = voucher->range;
+    int phase = 0;
+    for (int k = 0; k < expr->count; k++) {
+        phase = vouch_later(phase, vouch_phase_of(voucher, expr->operands[k], context));
+        if (k == 0 && ir_is_choosing(expr)) {
+            context = vouch_later(context, phase);
+            voucher->range = NULL;
+        }
+    }
+    voucher->range = range;
+    return phase;
+}
+
 int vouch_phase_of(struct voucher *voucher, const struct ir_expr *expr, int context)
 {
     int phase = 0;
@@ -124,8 +141,7 @@ int vouch_phase_of(struct voucher *voucher, const struct ir_expr *expr, int cont
         voucher->refused |= changes(voucher, NULL, expr->symbol);
     if (expr->kind == IR_OPERATION) {
         voucher->refused |= expr->checked;
-        for (int k = 0; k < expr->count; k++)
-            phase = vouch_later(phase, vouch_phase_of(voucher, expr->operands[k], context));
+        phase = phase_of_operands(voucher, expr, context);
     }
     if (expr->kind != IR_LOAD)
         return phase;
@@ -152,7 +168,9 @@ static bool asks_for_one(const struct ir_expr *truth)
 }
 
 struct search {
-    struct ir_expr *load;
+    struct voucher *voucher;
+    const struct ir_stmt *block;
+    struct ir_expr *truth, *load;
     bool found;
 };
 
@@ -163,20 +181,42 @@ static bool look_for_load(struct ir_expr *expr, void *context)
     return !search->found;
 }
 
-static bool is_in_truth(struct ir_expr *expr, void *truth)
+/* What the truth has loaded may be loaded, whatever it says; a scalar of the block stands for what does not.
+ */
+static bool is_open(struct ir_expr *expr, void *context)
 {
-    struct search search = {.load = expr};
-    if (expr->kind == IR_LOAD)
-        ir_expr_walk(truth, look_for_load, &search);
-    return expr->kind != IR_LOAD || search.found;
+    struct search *search = context;
+    if (expr->kind == IR_SYMBOL)
+        return !ir_block_declares(search->block, expr->symbol);
+    if (expr->kind != IR_LOAD)
+        return true;
+    search->load = expr;
+    search->found = false;
+    ir_expr_walk(search->truth, look_for_load, search);
+    return search->found && asks_for_one(search->truth);
 }
 
-bool vouch_is_of_anyone(struct ir_stmt *tests, struct ir_expr *truth)
+static bool is_open_access(const struct ir_access *access, struct search *search)
 {
-    for (const struct ir_stmt *stmt = tests; stmt; stmt = stmt->next)
-        if (stmt->kind != IR_ASSIGN ||
-            (ir_expr_loads(stmt->value) &&
-             !(asks_for_one(truth) && ir_expr_walk(stmt->value, is_in_truth, truth))))
+    for (int axis = 0; axis < access->buffer->rank; axis++)
+        if (access->checks[axis] == IR_CHECK_ELEMENT &&
+            !ir_expr_walk(vouch_copy(search->voucher, access->indices[axis]), is_open, search))
+            return false;
+    return true;
+}
+
+static bool tests_openly(struct ir_expr *expr, void *context)
+{
+    return !ir_is_choosing(expr) && (expr->kind != IR_LOAD || is_open_access(&expr->access, context));
+}
+
+bool vouch_is_of_anyone(struct voucher *voucher, struct ir_stmt *block, struct ir_expr *truth)
+{
+    struct search search = {.voucher = voucher, .block = block, .truth = truth};
+    for (struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
+        if (stmt->kind == IR_FOR || stmt->kind == IR_WHILE || stmt->kind == IR_IF ||
+            !ir_stmt_expressions(stmt, tests_openly, &search) ||
+            (stmt->kind == IR_STORE && !is_open_access(&stmt->access, &search)))
             return false;
     return true;
 }
