@@ -3,7 +3,8 @@
  *
  * Consumes the access of a load or store; produces an address for the processor: a base, in which there is
  * all that does not change in the innermost loop, computed before it, and an index that does. Indices that
- * are to be tested are tested first, all of them, in the order of the program.
+ * are to be tested are tested first, all of them, in the order of the program; those that do not change in
+ * loops around are tested before these, where nobody can tell.
  */
 #include "flow_private.h"
 

@@ -170,7 +170,7 @@ static int early(struct flow_builder *builder, const struct ir_expr *expr)
     return value;
 }
 
-/* Divisions take their time, and are not found again by their instructions. */
+/* Divisions take their time, and those that are guarded are not found again by their instructions. */
 static int divided_once(struct flow_builder *builder, const struct ir_expr *expr)
 {
     for (int k = 0; k < builder->divisions.count; k++) {
@@ -518,7 +518,7 @@ static int selection(struct flow_builder *builder, const struct ir_expr *expr)
 /* ---- floats
  * ------------------------------------------------------------------------------------------------ */
 
-/* The bound's bits, where it is a number and known, and, of the least, not -0; else false. */
+/* Whether the bound is a known number, and, of the least of two, not -0; *is_zero: it is 0 and not -0. */
 static bool is_known_bound(const struct ir_expr *expr, bool least, bool *is_zero)
 {
     if (expr->kind != IR_REAL || isnan(expr->real))

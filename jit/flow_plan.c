@@ -3,7 +3,7 @@
  *
  * Consumes loops of which some are vector code already; produces the code of the whole with branches, and the
  * tests that say when it is the faster one. Only time hangs on these: both codes do the same, but for the
- * order of sums where results are not strict.
+ * order of sums, and which products are rounded, where results are not strict.
  */
 #include "flow_plan.h"
 #include "flow_private.h"
