@@ -162,8 +162,8 @@ static void compile_kernel(const struct kernel *kernel, struct compiled *compile
     if (!pipeline_optimise(result.kernel, NULL, compiled->diagnostics))
         fail("pipeline_optimise");
     sites_number(result.kernel, &compiled->sites);
-    if (pipeline_generate(result.kernel, &vectors, NULL, false, &compiled->code, compiled->diagnostics) !=
-        AKG_OK)
+    if (pipeline_generate(result.kernel, &vectors, NULL, &(struct pipeline_form){.defers = false},
+                          &compiled->code, compiled->diagnostics) != AKG_OK)
         fail("pipeline_generate");
 }
 

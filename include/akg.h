@@ -345,6 +345,10 @@ typedef struct jit_options {
      * factors of sums of products of float32, as in a product of matrices, are rounded to 11 bits (tf32; see
      * docs/cuda.md for what a result may differ by). Not with `strict`, which goes before. */
     bool tf32;
+    /* Code for all extents at once. Without it a kernel's first code is for the extents of its first call,
+     * which takes less time to make, and to run; code for all of them is made when a call comes with others.
+     * The two may differ in the last places as above, so that these hang on which call came first. */
+    bool any_shape;
 } jit_options;
 
 /*

@@ -246,6 +246,8 @@ struct ir_stmt {
     bool independent; /* FOR: a pass knows, and notes for back ends, that no iteration depends on another one:
                          they may run in any order, or at once */
     bool in_turn;  /* FOR: likewise that they may not, as far as anybody can tell: back ends need not ask */
+    bool open;     /* FOR: its bounds became numbers behind the passes (ir_kernel_at): however few iterations it
+                      has, none of these has written them out */
     bool deferred; /* IF: a pass made the body for calls that may never come; back ends may leave its code for
                       when it is first reached, and fall back on `otherwise` at any time: both do the same */
     LIST(struct ir_reduction) reductions; /* FOR: see above; empty until they have been looked for */
@@ -359,6 +361,12 @@ struct ir_stmt *ir_stmt_new(struct ir_kernel *kernel, enum ir_stmt_kind kind, st
 /* Deep copy into `kernel` with every use of a symbol that has a non-NULL `note` (an ir_expr *) replaced by a
  * copy of it. */
 struct ir_expr *ir_expr_substitute(struct ir_kernel *kernel, const struct ir_expr *expr);
+/* Deep copy of the statements into `kernel`, with symbols of its own for what they declare. Loads and stores
+ * are of the same buffers. */
+struct ir_stmt *ir_block_copy(struct ir_kernel *kernel, const struct ir_stmt *block);
+/* A copy in the same arena for calls in which the dims are these numbers, in their order: no dim is left in
+ * it. Attributes, buffers, parameters and results keep their order. Sites and slots are to be numbered. */
+struct ir_kernel *ir_kernel_at(struct ir_kernel *kernel, const int64_t *extents);
 /* The same value by the same computation: spans, checks and sites are not compared. */
 bool ir_expr_equal(const struct ir_expr *a, const struct ir_expr *b);
 /* The same element of the same buffer, likewise. */

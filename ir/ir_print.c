@@ -194,6 +194,8 @@ static void print_for(struct text *out, const struct ir_stmt *stmt)
         text_string(out, " independent");
     if (stmt->in_turn)
         text_string(out, " in_turn");
+    if (stmt->open)
+        text_string(out, " open");
     for (int k = 0; k < stmt->reductions.count; k++)
         print_reduction(out, &stmt->reductions.items[k], k == 0);
 }

@@ -70,6 +70,10 @@ static struct ir_stmt *read_for(struct ir_reader *reader)
             stmt->in_turn = true;
             continue;
         }
+        if (ir_reader_accept(reader, "open")) {
+            stmt->open = true;
+            continue;
+        }
         int hint = ir_reader_choice(reader, hints, 5, "a hint");
         if (hint >= 0)
             stmt->hint |= 1u << hint;

@@ -18,7 +18,15 @@ static void add_part(struct text *key, const char *name, const char *value)
     text_format(key, "%s: %s\n", name, value);
 }
 
-/* "x: float32[2] strided": what the code takes for granted of each tensor, and the attributes. */
+static void add_extent(struct text *key, const char *between, const struct ir_expr *extent)
+{
+    if (extent->kind == IR_INTEGER)
+        text_format(key, "%s%lld", between, (long long)extent->integer);
+    else
+        text_format(key, "%s?", between);
+}
+
+/* "x: float32[2, ?] strided": what the code takes for granted of each tensor, and the attributes. */
 static void add_signature(struct text *key, const struct ir_kernel *kernel)
 {
     const char *between = "";
@@ -27,8 +35,10 @@ static void add_signature(struct text *key, const struct ir_kernel *kernel)
         const struct ir_buffer *buffer = kernel->buffers.items[k];
         if (buffer->role == IR_TEMPORARY)
             continue;
-        text_format(key, "%s%s: %s rank %d%s", between, buffer->name, dtype_table[buffer->dtype].name,
-                    buffer->rank, buffer->contiguous ? "" : " strided");
+        text_format(key, "%s%s: %s[", between, buffer->name, dtype_table[buffer->dtype].name);
+        for (int axis = 0; axis < buffer->rank; axis++)
+            add_extent(key, axis ? ", " : "", buffer->shape[axis]);
+        text_string(key, buffer->contiguous ? "]" : "] strided");
         between = ", ";
     }
     for (int k = 0; k < kernel->attributes.count; k++) {

@@ -60,26 +60,48 @@ int deferred_number(const struct ir_kernel *kernel, const struct ir_stmt *stmt)
     return -1;
 }
 
-void deferred_init(struct deferred *deferred, struct ir_kernel *kernel, const struct vector_options *vectors,
-                   const struct disk_cache *cache)
+static int count_branches(const struct ir_kernel *kernel)
 {
     int count = 0;
 
     for (const struct ir_stmt *stmt = kernel->body; stmt; stmt = stmt->next)
         count += deferred_number(kernel, stmt) >= 0;
+    return count;
+}
+
+static void add_branch(struct deferred *deferred, const struct ir_kernel *kernel, struct ir_stmt *body,
+                       bool defers)
+{
+    struct deferred_branch *branch = &deferred->branches[deferred->count++];
+
+    branch->kernel = *kernel;
+    branch->kernel.body = body;
+    branch->defers = defers;
+    atomic_init(&branch->entry, NULL);
+}
+
+static void add_branches(struct deferred *deferred, const struct ir_kernel *kernel)
+{
+    for (const struct ir_stmt *stmt = kernel->body; stmt; stmt = stmt->next)
+        if (deferred_number(kernel, stmt) >= 0)
+            add_branch(deferred, kernel, stmt->body, false);
+}
+
+void deferred_init(struct deferred *deferred, struct ir_kernel *kernel, struct ir_kernel *exact, int *first,
+                   const struct vector_options *vectors, const struct disk_cache *cache)
+{
+    int count = count_branches(kernel) + (exact ? count_branches(exact) + 1 : 0);
+
     if (!count)
         return;
     deferred->branches = arena_array(kernel->arena, struct deferred_branch, count);
     deferred->vectors = *vectors;
     deferred->cache = cache;
-    for (const struct ir_stmt *stmt = kernel->body; stmt; stmt = stmt->next) {
-        if (deferred_number(kernel, stmt) < 0)
-            continue;
-        struct deferred_branch *branch = &deferred->branches[deferred->count];
-        branch->kernel = *kernel;
-        branch->kernel.body = stmt->body;
-        atomic_init(&branch->entry, NULL);
-        deferred->count++;
+    add_branches(deferred, kernel);
+    if (exact) {
+        *first = deferred->count;
+        add_branches(deferred, exact);
+        add_branch(deferred, kernel, kernel->body, true);
     }
     atomic_init(&deferred->time, 0);
     pthread_mutex_init(&deferred->lock, NULL);
@@ -111,8 +133,9 @@ static jit_entry branch_make(struct deferred *deferred, struct deferred_branch *
     akg_status status = AKG_ERROR_MEMORY;
 
     if (diagnostics)
-        status = pipeline_generate(&branch->kernel, &deferred->vectors, deferred->cache, false, &branch->code,
-                                   diagnostics);
+        status =
+            pipeline_generate(&branch->kernel, &deferred->vectors, deferred->cache,
+                              &(struct pipeline_form){.defers = branch->defers}, &branch->code, diagnostics);
     if (status == AKG_OK)
         atomic_store_explicit(&branch->entry, branch->code.entry, memory_order_release);
     else
@@ -135,5 +158,7 @@ int deferred_reach(const struct jit_frame *frame, int number)
             entry = branch_make(deferred, branch);
         pthread_mutex_unlock(&deferred->lock);
     }
+    if (!entry)
+        frame->trap->site = 0; /* no memory, where nothing else can be done */
     return entry ? entry(frame) : -1;
 }

@@ -18,6 +18,7 @@
 
 struct deferred_branch {
     struct ir_kernel kernel; /* its body: the branch's */
+    bool defers;             /* it leaves branches out itself, which are among these */
     struct backend_code code;
     _Atomic(jit_entry) entry; /* NULL: there is no code yet */
 };
@@ -38,9 +39,10 @@ struct deferred {
 int deferred_number(const struct ir_kernel *kernel, const struct ir_stmt *stmt);
 
 /* Finds the branches of a kernel with sites and slots; what is in its arena may escape. The cache may be
- * NULL, and lives as long. */
-void deferred_init(struct deferred *deferred, struct ir_kernel *kernel, const struct vector_options *vectors,
-                   const struct disk_cache *cache);
+ * NULL, and lives as long. With code for some extents alone (exact.h, else NULL) its branches follow, and
+ * then the kernel itself: *first is the number of the former's first one. */
+void deferred_init(struct deferred *deferred, struct ir_kernel *kernel, struct ir_kernel *exact, int *first,
+                   const struct vector_options *vectors, const struct disk_cache *cache);
 /* Also of one that is all zero. */
 void deferred_free(struct deferred *deferred);
 

@@ -8,6 +8,7 @@
  * emit_c_split.c, vector loops in emit_c_vector.c, what stands above the function in emit_c_prelude.c.
  */
 #include "deferred.h"
+#include "exact.h"
 #include "emit_c_private.h"
 
 #include <stdlib.h>
@@ -362,7 +363,7 @@ static void emit_if(struct emitter *emitter, const struct ir_stmt *stmt)
 {
     int number = emitter->options->defers ? deferred_number(emitter->kernel, stmt) : -1;
     if (number >= 0) {
-        emit_deferred(emitter, stmt, number);
+        emit_deferred(emitter, stmt, emitter->options->first_branch + number);
         return;
     }
     struct emit_value condition = emit_shallow(emitter, stmt->value);
@@ -706,11 +707,25 @@ const char *emit_definition(struct emitter *emitter, bool is_static, const char 
                         arguments, inside->arguments);
 }
 
+/* Calls with other extents go to the code for all. */
+static void emit_shape(struct emitter *emitter, const struct exact_shape *shape)
+{
+    const char *others = "";
+    for (int k = 0; k < shape->count; k++)
+        if (shape->is_asked[k])
+            others = arena_format(&emitter->arena, "%s%sframe->dims[%d] != %lldll", others,
+                                  *others ? " || " : "", k, (long long)shape->extents[k]);
+    emit_line(emitter, "if (%s)", others);
+    emit_line(emitter, "    return frame->reach(frame, %d) != 0;", shape->otherwise);
+}
+
 static void emit_all(struct emitter *emitter, struct text *out)
 {
     const struct ir_kernel *kernel = emitter->kernel;
 
     emit_capture_begin(emitter);
+    if (emitter->options->shape)
+        emit_shape(emitter, emitter->options->shape);
     for (int k = 0; k < kernel->buffers.count; k++)
         if (kernel->buffers.items[k]->role == IR_OUTPUT && kernel->buffers.items[k]->clear)
             emit_clear(emitter, kernel->buffers.items[k]);

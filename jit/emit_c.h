@@ -13,9 +13,11 @@ struct emit_c_options {
     bool trust_indices; /* leave per-element index checks out */
     bool compact;       /* for a compiler: no indentation, no comments with lines of the source */
     bool defers;        /* deferred branches (deferred.h) are reached through the frame */
-    bool hosted;        /* for a C compiler of the system, as a shared object: see emit_c_hosted.c */
-    bool apart;         /* hosted: C is told that no two buffers share memory (lives.h) */
-    bool reorders;      /* hosted: and that sums and products of loops may be in any order */
+    int first_branch;   /* the number of the first of them there */
+    const struct exact_shape *shape; /* the kernel is for these extents alone (exact.h); NULL: for all */
+    bool hosted;   /* for a C compiler of the system, as a shared object: see emit_c_hosted.c */
+    bool apart;    /* hosted: C is told that no two buffers share memory (lives.h) */
+    bool reorders; /* hosted: and that sums and products of loops may be in any order */
     const struct vector_plan *plan; /* loops to be called as functions; NULL: all is C */
     bool *
         calls; /* set where the text calls that row of scalar_library, as many as it has; NULL: nobody asks */

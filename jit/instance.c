@@ -199,6 +199,8 @@ static akg_status instance_build(struct instance_making *making)
         !pipeline_optimise(instance->kernel, &passes, making->diagnostics))
         return AKG_ERROR_INTERNAL;
     sites_number(instance->kernel, &instance->sites);
+    instance->extents =
+        exact_extents(instance->kernel, making->request->arguments, kernel->function->parameter_count);
     instance->lives = lives_find(&instance->arena, instance->kernel);
     since = instance_time(instance, JIT_STAGE_OPTIMISE, since);
     instance_keep_request(instance, making->request, kernel->module);
@@ -211,14 +213,19 @@ static akg_status instance_build(struct instance_making *making)
                                               .vouched = instance_vouched(making, written),
                                               .sites = &instance->sites,
                                               .apart = !instance->lives};
+    struct vector_options vectors = kernel->module->vectors;
+    vectors.trust_indices = making->request->trust_indices;
+    struct pipeline_first first;
+    if (instance->backend == JIT_BACKEND_TCC &&
+        !pipeline_prepare(instance->kernel, kernel->module->any_shape ? NULL : instance->extents, &passes,
+                          &vectors, instance->cache, &instance->sites, &instance->deferred, &first,
+                          making->diagnostics))
+        return AKG_ERROR_INTERNAL;
     diagnostics_set_escape(making->diagnostics, NULL);
     if (instance->backend == JIT_BACKEND_CUDA)
         return jit_make_program(instance, making->diagnostics);
-    struct vector_options vectors = kernel->module->vectors;
-    vectors.trust_indices = making->request->trust_indices;
-    deferred_init(&instance->deferred, instance->kernel, &vectors, instance->cache);
-    akg_status status = pipeline_generate(instance->kernel, &vectors, instance->cache, true, &instance->code,
-                                          making->diagnostics);
+    akg_status status = pipeline_generate(first.kernel, &vectors, instance->cache, &first.form,
+                                          &instance->code, making->diagnostics);
     instance_time(instance, JIT_STAGE_GENERATE, since);
     if (status == AKG_OK)
         instance->optimised = optimised_make(&kernel->module->optimiser, &optimised, &instance->deferred,

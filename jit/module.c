@@ -448,6 +448,7 @@ static bool module_build(struct akg_module *module, const jit_source *source, co
     module->vectors = vector_options_here(target);
     module->vectors.strict = options && options->strict;
     module->tf32 = options && options->tf32;
+    module->any_shape = options && options->any_shape;
     disk_cache_choose(&module->cache, &module->arena, options ? options->cache : NULL, &module->notes);
     if (source->text) {
         module->source.text = arena_copy(&module->arena, source->text, source->length);

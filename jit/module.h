@@ -54,7 +54,8 @@ struct jit_instance {
     size_t key_length;
     struct arena arena;
     struct ir_kernel *kernel;
-    struct jit_sites sites;
+    int64_t *extents;         /* of the first call, by number of the dim; NULL: they are not known */
+    struct jit_sites sites;   /* of all that code is made of */
     const struct life *lives; /* of temporaries that may share memory, or NULL (lives.h) */
     jit_backend backend;
     struct backend_code code;    /* entry NULL for the interpreter and CUDA */
@@ -106,7 +107,7 @@ struct akg_module {
     int kernel_count;
     jit_backend backend;
     struct vector_options vectors; /* trust_indices aside, which a call says */
-    bool tf32;
+    bool tf32, any_shape;
     struct disk_cache cache;
     struct jit_notes notes;
     struct optimiser optimiser;

@@ -17,8 +17,7 @@ struct pass {
     int analyses;                   /* dependence analyses that may still be made for this kernel */
     const struct pass_tiles *tiles; /* sizes of blocks; NULL: none are to be made */
     enum x86_target target;
-    bool reorders;                   /* as in the options */
-    LIST(struct ir_symbol *) copied; /* by pass_copy_block, with notes that stand for their copies */
+    bool reorders; /* as in the options */
 };
 
 /* Each returns whether it changed anything. */
@@ -214,7 +213,10 @@ struct ir_stmt *pass_new_loop(struct pass *pass, const struct ir_stmt *like, str
 struct ir_stmt *pass_count_to(struct pass *pass, const struct ir_stmt *like, struct ir_expr *high);
 /* A deep copy of statements that neither jump, assert nor loop without an end, with symbols of its own for
  * what they declare. Temporaries are those of the original: only one of the two may stay. */
-struct ir_stmt *pass_copy_block(struct pass *pass, const struct ir_stmt *block);
+static inline struct ir_stmt *pass_copy_block(struct pass *pass, const struct ir_stmt *block)
+{
+    return ir_block_copy(pass->kernel, block);
+}
 /* Of a walk: whether it can copy the statement, and no more than `left`, an int, have come up. */
 bool pass_can_be_copied(struct ir_stmt *stmt, void *left);
 /* A loop around nothing but a choice, whose condition hangs on no loop, is made twice, inside of it: threads

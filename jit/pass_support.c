@@ -443,21 +443,7 @@ void pass_exchange_loops(struct ir_stmt *a, struct ir_stmt *b)
     b->span = header.span;
 }
 
-/* ---- copies of statements ----------------------------------------------------------------------- */
-
-static void copy_access(struct pass *pass, struct ir_access *to, const struct ir_access *from)
-{
-    struct arena *arena = pass->kernel->arena;
-    int rank = from->buffer->rank;
-
-    *to = *from;
-    to->indices = arena_array(arena, struct ir_expr *, rank);
-    to->checks = arena_array(arena, enum ir_check, rank);
-    for (int k = 0; k < rank; k++) {
-        to->indices[k] = pass_copy(pass, from->indices[k]);
-        to->checks[k] = from->checks[k];
-    }
-}
+/* ---- new loops ------------------------------------------------------------------------------------- */
 
 /* What messages call it, and its copies. */
 static const char *called(const struct ir_symbol *symbol)
@@ -491,56 +477,10 @@ struct ir_stmt *pass_count_to(struct pass *pass, const struct ir_stmt *like, str
     return loop;
 }
 
-static struct ir_stmt *copy_stmt(struct pass *pass, const struct ir_stmt *stmt)
-{
-    struct ir_stmt *copy = ir_stmt_new(pass->kernel, stmt->kind, stmt->span);
-
-    copy->symbol = stmt->symbol;
-    copy->step = stmt->step;
-    copy->hint = stmt->hint;
-    copy->independent = stmt->independent;
-    copy->in_turn = stmt->in_turn;
-    copy->deferred = stmt->deferred;
-    copy->low = stmt->low ? pass_copy(pass, stmt->low) : NULL;
-    copy->high = stmt->high ? pass_copy(pass, stmt->high) : NULL;
-    copy->value = stmt->value ? pass_copy(pass, stmt->value) : NULL;
-    if (stmt->kind == IR_STORE)
-        copy_access(pass, &copy->access, &stmt->access);
-    if (stmt->kind == IR_ALLOCATE)
-        copy->access = stmt->access;
-    if (stmt->kind == IR_FOR || stmt->kind == IR_LET || stmt->kind == IR_VARIABLE) {
-        copy->symbol =
-            ir_symbol_new(pass->kernel, stmt->symbol->kind, stmt->symbol->name, stmt->symbol->dtype);
-        copy->symbol->span = stmt->symbol->span;
-        copy->symbol->label = called(stmt->symbol);
-        copy->symbol->value = stmt->kind == IR_LET ? copy->value : NULL;
-        stmt->symbol->note = ir_symbol_use(pass->kernel, copy->symbol);
-    } else if (stmt->kind == IR_ASSIGN && stmt->symbol->note) {
-        copy->symbol = ((struct ir_expr *)stmt->symbol->note)->symbol;
-    }
-    copy->body = pass_copy_block(pass, stmt->body);
-    copy->otherwise = pass_copy_block(pass, stmt->otherwise);
-    if (stmt->kind == IR_FOR || stmt->kind == IR_LET || stmt->kind == IR_VARIABLE)
-        list_push(pass->arena, &pass->copied, stmt->symbol);
-    return copy;
-}
-
 bool pass_can_be_copied(struct ir_stmt *stmt, void *left)
 {
     return stmt->kind != IR_ALLOCATE && stmt->kind != IR_WHILE && stmt->kind != IR_ASSERT &&
            stmt->kind != IR_BREAK && stmt->kind != IR_CONTINUE && --*(int *)left >= 0;
-}
-
-struct ir_stmt *pass_copy_block(struct pass *pass, const struct ir_stmt *block)
-{
-    struct ir_stmt *first = NULL, **end = &first;
-    int copied = pass->copied.count;
-
-    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next, end = &(*end)->next)
-        *end = copy_stmt(pass, stmt);
-    while (pass->copied.count > copied)
-        pass->copied.items[--pass->copied.count]->note = NULL;
-    return first;
 }
 
 void pass_hoist_choice(struct pass *pass, struct ir_stmt *loop)

@@ -181,6 +181,28 @@ bool pipeline_optimise(struct ir_kernel *kernel, const struct passes_options *wa
     return false;
 }
 
+bool pipeline_prepare(struct ir_kernel *kernel, const int64_t *extents, const struct passes_options *wanted,
+                      const struct vector_options *vectors, const struct disk_cache *cache,
+                      struct jit_sites *sites, struct deferred *deferred, struct pipeline_first *first,
+                      akg_diagnostics *diagnostics)
+{
+    static const enum pass_id order[] = {PASS_simplify, PASS_reductions};
+    struct passes_options options = *wanted;
+    struct ir_kernel *exact = extents ? exact_make(kernel, extents, &first->shape) : NULL;
+
+    options.order = order;
+    options.order_count = sizeof order / sizeof *order;
+    if (exact && !pipeline_optimise(exact, &options, diagnostics))
+        return false;
+    if (exact)
+        sites_number(exact, sites);
+    first->kernel = exact ? exact : kernel;
+    first->form = (struct pipeline_form){.defers = true, .shape = exact ? &first->shape : NULL};
+    deferred_init(deferred, kernel, exact, &first->form.first, vectors, cache);
+    first->shape.otherwise = deferred->count - 1;
+    return true;
+}
+
 /* ---- machine code ----------------------------------------------------------------------------- */
 
 /* The C of a kernel and the vector loops that it calls. */
@@ -200,21 +222,23 @@ static void pipeline_source_free(struct pipeline_source *source)
 }
 
 static akg_status pipeline_emit(struct pipeline_source *source, struct ir_kernel *kernel,
-                                const struct vector_options *vectors, bool defers,
+                                const struct vector_options *vectors, const struct pipeline_form *form,
                                 akg_diagnostics *diagnostics)
 {
     const struct vector_plan *plan = &source->plan;
     struct emit_c_options options = {.entry = PIPELINE_ENTRY,
                                      .trust_indices = vectors->trust_indices,
                                      .compact = true,
-                                     .defers = defers,
+                                     .defers = form->defers,
+                                     .first_branch = form->first,
+                                     .shape = form->shape,
                                      .plan = plan};
     struct text complaint;
     akg_status status = AKG_OK;
 
     *source = (struct pipeline_source){.symbols = NULL};
     text_init(&source->text);
-    if (!vector_plan_make(&source->plan, kernel, vectors, defers))
+    if (!vector_plan_make(&source->plan, kernel, vectors, form->defers))
         return AKG_ERROR_MEMORY;
     source->symbols = memory_zeroed((size_t)plan->loops.count + 1, sizeof *source->symbols);
     options.calls = source->calls = memory_zeroed((size_t)scalar_library_count() + 1, sizeof *source->calls);
@@ -275,12 +299,12 @@ static void pipeline_make_key(struct text *key, const struct pipeline_source *so
 }
 
 akg_status pipeline_generate(struct ir_kernel *kernel, const struct vector_options *vectors,
-                             const struct disk_cache *cache, bool defers, struct backend_code *code,
-                             akg_diagnostics *diagnostics)
+                             const struct disk_cache *cache, const struct pipeline_form *form,
+                             struct backend_code *code, akg_diagnostics *diagnostics)
 {
     struct pipeline_source source;
     struct text key;
-    akg_status status = pipeline_emit(&source, kernel, vectors, defers, diagnostics);
+    akg_status status = pipeline_emit(&source, kernel, vectors, form, diagnostics);
 
     text_init(&key);
     if (status == AKG_OK && cache && cache->directory)
@@ -297,11 +321,11 @@ akg_status pipeline_generate(struct ir_kernel *kernel, const struct vector_optio
     return status;
 }
 
-akg_status pipeline_key(struct ir_kernel *kernel, const struct vector_options *vectors, struct text *key,
-                        akg_diagnostics *diagnostics)
+akg_status pipeline_key(struct ir_kernel *kernel, const struct vector_options *vectors,
+                        const struct pipeline_form *form, struct text *key, akg_diagnostics *diagnostics)
 {
     struct pipeline_source source;
-    akg_status status = pipeline_emit(&source, kernel, vectors, true, diagnostics);
+    akg_status status = pipeline_emit(&source, kernel, vectors, form, diagnostics);
 
     if (status == AKG_OK) {
         pipeline_make_key(key, &source, kernel, vectors);

@@ -443,6 +443,12 @@ bool vector_nest_merges(const struct vector_nest *nest, const struct ir_stmt *ou
 bool vector_loops_merge(struct arena *arena, const struct ir_stmt *outer, vector_equals *equals);
 /* The iterations of a loop from one number to another; 0: they are not known, or more than 64. */
 int vector_known_extent(const struct ir_stmt *loop);
+/* The same of what passes knew (ir_stmt.open): the form of the code hangs on this, so that it is the one that
+ * calls with other extents have, too. */
+static inline int vector_foreseen_extent(const struct ir_stmt *loop)
+{
+    return loop && loop->open ? 0 : vector_known_extent(loop);
+}
 /* Whether each of its loops has such a number, so that a loop around it may be a band with it. */
 bool vector_nest_is_small(const struct vector_loop *loop);
 /* Whether rows of the nest may be side by side in one vector, if what they load and store suits that. */

@@ -62,7 +62,7 @@ enum { FEW = 4 /* columns that vectors are as good as empty with */ };
 
 bool vector_may_lie_apart_along(const struct vector_nest *nest)
 {
-    int count = vector_known_extent(nest->loops[VECTOR_COLUMNS]);
+    int count = vector_foreseen_extent(nest->loops[VECTOR_COLUMNS]);
     return count && count <= FEW;
 }
 
@@ -76,7 +76,7 @@ enum vector_along vector_may_go_along(const struct vector_nest *nest, const stru
     if (options->strict || options->target == X86_TARGET_NONE || nest->is_while)
         return VECTOR_NEVER_ALONG;
     const struct ir_stmt *inner = nest->loops[nest->depth - 1], *columns = nest->loops[VECTOR_COLUMNS];
-    int column_count = vector_known_extent(columns), depth_count = vector_known_extent(inner);
+    int column_count = vector_foreseen_extent(columns), depth_count = vector_foreseen_extent(inner);
     struct loads loads = {.depth = inner->symbol};
     if (inner->step != 1 || (column_count > VECTOR_ALONG_COLUMNS && !nest->is_alone) ||
         (depth_count && depth_count < fewest_depths(nest)) || !adds_up(inner->body) ||
@@ -144,8 +144,8 @@ static bool suits(const struct vector_nest *nest, const struct vector_loop *loop
 /* Whether it pays, as far as that is known: few columns have vectors that are as good as empty. */
 static bool may_pay(const struct vector_nest *nest)
 {
-    int columns = vector_known_extent(nest->loops[VECTOR_COLUMNS]),
-        depths = vector_known_extent(nest->loops[nest->depth - 1]);
+    int columns = vector_foreseen_extent(nest->loops[VECTOR_COLUMNS]),
+        depths = vector_foreseen_extent(nest->loops[nest->depth - 1]);
     int more = nest->lanes - 1;
     return !columns || !depths || nest->first == VECTOR_COLUMNS || nest->is_alone ||
            VECTOR_ALONG_TIMES * columns * ((depths + more) / nest->lanes) <=
@@ -158,7 +158,7 @@ static int find_lanes(const struct vector_nest *nest, bool wide, enum x86_target
 {
     enum { LEAST = 4 };
     int lanes = vector_group(wide) / (target == X86_TARGET_AVX2 ? 2 : 1);
-    int depths = vector_known_extent(nest->loops[nest->depth - 1]);
+    int depths = vector_foreseen_extent(nest->loops[nest->depth - 1]);
     while (target != X86_TARGET_AVX2 && depths && lanes / 2 >= depths && lanes / 2 >= LEAST)
         lanes /= 2;
     return lanes;

@@ -609,7 +609,7 @@ static bool verdict_allows(const struct vector_builder *builder, const struct de
 bool vector_is_short(const struct ir_stmt *stmt)
 {
     int64_t distance;
-    return stmt->low->kind == IR_INTEGER && stmt->high->kind == IR_INTEGER &&
+    return !stmt->open && stmt->low->kind == IR_INTEGER && stmt->high->kind == IR_INTEGER &&
            !__builtin_sub_overflow(stmt->high->integer, stmt->low->integer, &distance) &&
            distance != INT64_MIN && distance / stmt->step < VECTOR_SHORTEST;
 }

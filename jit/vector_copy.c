@@ -117,7 +117,7 @@ struct vector_loop *vector_copy_build(struct arena *arena, const struct ir_stmt 
     if (!store)
         return NULL;
     const struct ir_stmt *row = nest->loops[nest->depth - 1];
-    int known = vector_known_extent(row), size = dtype_table[store->access.buffer->dtype].size;
+    int known = vector_foreseen_extent(row), size = dtype_table[store->access.buffer->dtype].size;
     bool is_known = row->low->kind == IR_INTEGER && row->high->kind == IR_INTEGER;
     if ((is_known && (!known || known * size > SHORT_BYTES)) || is_one_row(&builder) ||
         !is_row(&builder, &store->access) || !is_row(&builder, &store->value->access) ||
@@ -157,8 +157,8 @@ bool vector_copy_suits(struct arena *arena, const struct ir_stmt *stmt, const st
     for (int level = nest.depth - 1; level > 0; level--) {
         if (along_level(&builder, copy->streams.items[0].access, level) != together)
             break;
-        together *= vector_known_extent(nest.loops[level]);
+        together *= vector_foreseen_extent(nest.loops[level]);
     }
-    int row = vector_known_extent(nest.loops[nest.depth - 1]);
+    int row = vector_foreseen_extent(nest.loops[nest.depth - 1]);
     return apart < 1 || apart > FEW || row == 0 || row > FEW || together == 0 || together > FEW_TOGETHER;
 }

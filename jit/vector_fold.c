@@ -15,9 +15,9 @@ bool vector_may_fold(const struct vector_nest *nest, const struct vector_options
         nest->merged || nest->inside)
         return false;
     for (int level = 0; level < nest->depth; level++)
-        if (!vector_known_extent(nest->loops[level]))
+        if (!vector_foreseen_extent(nest->loops[level]))
             return false;
-    int columns = vector_known_extent(nest->loops[VECTOR_COLUMNS]);
+    int columns = vector_foreseen_extent(nest->loops[VECTOR_COLUMNS]);
     return columns == MOST_COLUMNS || columns == MOST_COLUMNS / 2;
 }
 
@@ -60,9 +60,9 @@ static bool lies_near(const struct vector_stream *stream, int columns, int fold)
 
 int vector_find_fold(const struct vector_nest *nest, const struct vector_loop *loop)
 {
-    int columns = vector_known_extent(nest->loops[VECTOR_COLUMNS]),
+    int columns = vector_foreseen_extent(nest->loops[VECTOR_COLUMNS]),
         fold = VECTOR_BYTES / (loop->wide ? 8 : 4) / columns;
-    if (vector_known_extent(nest->loops[VECTOR_ROWS]) % fold)
+    if (vector_foreseen_extent(nest->loops[VECTOR_ROWS]) % fold)
         return 0;
     for (int k = 0; k < loop->values.count; k++)
         if (!suits(loop, &loop->values.items[k]))

@@ -92,7 +92,7 @@ bool vector_nest_is_small(const struct vector_loop *loop)
     if (nest->first != VECTOR_ROWS || nest->merged || nest->inside || nest->is_while || nest->equals.count)
         return false;
     for (int level = 0; level < nest->depth; level++)
-        if (!vector_known_extent(nest->loops[level]))
+        if (!vector_foreseen_extent(nest->loops[level]))
             return false;
     return true;
 }

@@ -199,7 +199,7 @@ struct vector_loop *vector_rows_build(struct arena *arena, struct vector_nest *n
     bool is_worth_it = !vector_is_short(columns) || vector_loops_merge(arena, rows.stmt, NULL);
     rows.loop = is_worth_it ? vector_build_any(arena, columns, verdict, dependences, options) : NULL;
     if (!rows.loop || !only_accumulates(rows.loop) || rows.loop->stops || rows.loop->reaches.count ||
-        (!vector_known_extent(columns) && vector_stores_beside(rows.loop, rows.stmt->symbol)) ||
+        (!vector_foreseen_extent(columns) && vector_stores_beside(rows.loop, rows.stmt->symbol)) ||
         !vector_bounds_stay(&rows) || !values_stay(&rows, rows.loop) || !add_streams(&rows))
         return NULL;
     rows.loop->stmt = rows.stmt;

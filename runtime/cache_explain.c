@@ -14,26 +14,42 @@
 
 /* ---- the key of the call ------------------------------------------------------------------------- */
 
-static akg_status optimise(struct ir_kernel *kernel, const struct vector_options *vectors,
-                           akg_diagnostics *diagnostics)
+/* As for a first call. */
+static bool prepare(const struct jit_instance *instance, const struct akg_module *module,
+                    const struct vector_options *vectors, struct pipeline_first *first,
+                    akg_diagnostics *diagnostics)
 {
     const struct passes_options passes = {
         .trust_indices = vectors->trust_indices, .target = vectors->target, .reorders = !vectors->strict};
-    jmp_buf escape;
     struct jit_sites sites = {0};
-    bool good;
+    struct deferred deferred = {.count = 0};
+
+    if (!pipeline_optimise(instance->kernel, &passes, diagnostics))
+        return false;
+    sites_number(instance->kernel, &sites);
+    if (!pipeline_prepare(instance->kernel, module->any_shape ? NULL : instance->extents, &passes, vectors,
+                          NULL, &sites, &deferred, first, diagnostics))
+        return false;
+    deferred_free(&deferred);
+    return true;
+}
+
+static akg_status prepare_guarded(const struct jit_instance *instance, const struct akg_module *module,
+                                  const struct vector_options *vectors, struct pipeline_first *first,
+                                  akg_diagnostics *diagnostics)
+{
+    struct arena *arena = instance->kernel->arena;
+    jmp_buf escape;
 
     if (setjmp(escape)) {
-        kernel->arena->escape = NULL;
+        arena->escape = NULL;
         diagnostics_set_escape(diagnostics, NULL);
         return AKG_ERROR_MEMORY;
     }
-    kernel->arena->escape = &escape;
+    arena->escape = &escape;
     diagnostics_set_escape(diagnostics, &escape);
-    good = pipeline_optimise(kernel, &passes, diagnostics);
-    if (good)
-        sites_number(kernel, &sites);
-    kernel->arena->escape = NULL;
+    bool good = prepare(instance, module, vectors, first, diagnostics);
+    arena->escape = NULL;
     diagnostics_set_escape(diagnostics, NULL);
     return good ? AKG_OK : AKG_ERROR_INTERNAL;
 }
@@ -44,12 +60,13 @@ static akg_status make_key(akg_kernel *kernel, const akg_argument *arguments, si
 {
     const struct jit_instance *instance;
     struct vector_options vectors = kernel->module->vectors;
+    struct pipeline_first first;
     akg_status status = call_elaborated_instance(kernel, arguments, count, &instance, diagnostics);
 
     vectors.trust_indices = trust_indices;
     if (status == AKG_OK)
-        status = optimise(instance->kernel, &vectors, diagnostics);
-    return status == AKG_OK ? pipeline_key(instance->kernel, &vectors, key, diagnostics) : status;
+        status = prepare_guarded(instance, kernel->module, &vectors, &first, diagnostics);
+    return status == AKG_OK ? pipeline_key(first.kernel, &vectors, &first.form, key, diagnostics) : status;
 }
 
 /* ---- comparing -------------------------------------------------------------------------------------- */

@@ -380,6 +380,7 @@ static struct dsl_argument call_describe_tensor(const struct call_binding *bindi
         .kind = DSL_TENSOR,
         .is_constant = constant,
         .shape = constant ? tensor_shape(tensor) : NULL,
+        .extents = tensor_shape(tensor),
         .dtype = tensor->dtype,
         .rank = tensor->rank,
         .contiguous = tensor->contiguous,

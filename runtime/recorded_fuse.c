@@ -340,8 +340,8 @@ static void fused_generate(struct group *group, struct jit_instance *fused, akg_
 
     if (fused->backend == JIT_BACKEND_CUDA)
         jit_make_program(fused, list);
-    else if (pipeline_generate(fused->kernel, &module->vectors, &module->cache, false, &fused->code, list) ==
-                 AKG_OK &&
+    else if (pipeline_generate(fused->kernel, &module->vectors, &module->cache,
+                               &(struct pipeline_form){.defers = false}, &fused->code, list) == AKG_OK &&
              !has_same_code(group, fused))
         backend_tcc_free(&fused->code);
 }

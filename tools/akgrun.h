@@ -41,7 +41,7 @@ struct options {
     bool value;       /* --value */
     bool no_cache;    /* --no-cache */
     jit_tier tier;    /* --tier */
-    bool time, json, check, fix, explain_proof, trust_indices, warnings_are_errors, strict, tf32;
+    bool time, json, check, fix, explain_proof, trust_indices, warnings_are_errors, strict, any_shape, tf32;
     const char *target;    /* --target, or NULL */
     jit_warning *warnings; /* -Wno-NAME and -Werror=NAME, in their order */
     size_t warning_count;

@@ -37,6 +37,7 @@ static bool check_options(const struct options *options, struct problem *problem
 {
     const char *option = options->time                             ? "--time"
                          : options->strict                         ? "--strict"
+                         : options->any_shape                      ? "--any-shape"
                          : options->tf32                           ? "--tf32"
                          : options->target                         ? "--target"
                          : options->trust_indices                  ? "--trust-indices"

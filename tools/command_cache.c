@@ -146,7 +146,8 @@ static bool clear(const struct options *options, akg_cache *cache, struct proble
 static bool explain_call(const struct options *options, struct program *program, akg_kernel *kernel,
                          const struct arguments *arguments, struct problem *problem)
 {
-    jit_options settings = {.strict = options->strict, .target = options->target};
+    jit_options settings = {
+        .strict = options->strict, .target = options->target, .any_shape = options->any_shape};
     akg_diagnostics *diagnostics = NULL;
     char *text = NULL;
     akg_status status = akg_cache_explain(

@@ -25,6 +25,7 @@ enum option_id {
     OPTION_TIME,
     OPTION_TRUST_INDICES,
     OPTION_STRICT,
+    OPTION_ANY_SHAPE,
     OPTION_TF32,
     OPTION_TARGET,
     OPTION_NO_CACHE,
@@ -97,6 +98,8 @@ static const struct option_row option_table[OPTION_COUNT] = {
                               "switch per-element index checks off; wrong indices then corrupt memory"},
     [OPTION_STRICT] = {"--strict", NO_VALUE, FOR(RUN) | FOR(EMIT) | FOR(CACHE) | FOR(BENCH),
                        "bitwise what the interpreter computes: sums in order, no fused products"},
+    [OPTION_ANY_SHAPE] = {"--any-shape", NO_VALUE, FOR(RUN) | FOR(CACHE) | FOR(BENCH),
+                          "code for all shapes at once, instead of for that of the first call"},
     [OPTION_TF32] = {"--tf32", NO_VALUE, FOR(RUN) | FOR(EMIT) | FOR(BENCH),
                      "on a device: float32 factors of sums of products may be rounded to 11 bits"},
     [OPTION_TARGET] =
@@ -370,6 +373,9 @@ static bool set_option(struct options *options, enum option_id id, const char *v
         return true;
     case OPTION_STRICT:
         options->strict = true;
+        return true;
+    case OPTION_ANY_SHAPE:
+        options->any_shape = true;
         return true;
     case OPTION_TF32:
         options->tf32 = true;

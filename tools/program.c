@@ -108,6 +108,7 @@ akg_status program_try(const struct options *options, const struct program *prog
                             .warnings = options->warnings,
                             .warning_count = options->warning_count,
                             .strict = options->strict,
+                            .any_shape = options->any_shape,
                             .tf32 = options->tf32,
                             .target = options->target,
                             .tier = options->tier};

@@ -202,6 +202,8 @@ struct jit_frame oracle_run_frame(struct oracle_run *run)
                               .scalars = run->scalars,
                               .trap = &run->trap,
                               .split = oracle_split,
+                              .reach = run->instance->deferred.count ? deferred_reach : NULL,
+                              .deferred = (struct deferred *)&run->instance->deferred,
                               .threads = has_odd_rows(run) ? 1000 : 1}; /* both ways to share strips */
 }
 

@@ -1,0 +1,115 @@
+/*
+ * exact.c: see exact.h.
+ */
+#include "exact.h"
+
+/* Rows of more bytes have no constant that instructions take for their distance (vector_stream.c). */
+enum { MOST_ROW = 1 << 24 };
+
+/* ---- the call's extents ------------------------------------------------------------------------------- */
+
+static const struct dsl_argument *next_tensor(const struct dsl_argument *arguments, int count, int row)
+{
+    for (int k = 0; k < count; k++) {
+        int items = arguments[k].kind == DSL_TENSORS ? arguments[k].count : 1;
+        if (row < items)
+            return arguments[k].kind == DSL_TENSORS ? &arguments[k].items[row] : &arguments[k];
+        row -= items;
+    }
+    return NULL;
+}
+
+static const int64_t *extents_of(const struct ir_kernel *kernel, const struct dsl_argument *arguments,
+                                 int count, const struct ir_buffer *buffer)
+{
+    for (int row = 0; row < kernel->parameters.count; row++) {
+        if (kernel->parameters.items[row].buffer != buffer)
+            continue;
+        const struct dsl_argument *tensor = next_tensor(arguments, count, row);
+        return tensor && tensor->kind == DSL_TENSOR ? tensor->extents : NULL;
+    }
+    return NULL;
+}
+
+int64_t *exact_extents(const struct ir_kernel *kernel, const struct dsl_argument *arguments, int count)
+{
+    int64_t *extents = arena_array(kernel->arena, int64_t, kernel->dims.count + 1);
+
+    for (int k = 0; k < kernel->dims.count; k++) {
+        const struct ir_symbol *dim = kernel->dims.items[k];
+        const int64_t *of_tensor = extents_of(kernel, arguments, count, dim->buffer);
+        if (!of_tensor)
+            return NULL;
+        extents[k] = of_tensor[dim->axis];
+    }
+    return extents;
+}
+
+/* ---- what the code hangs on --------------------------------------------------------------------------- */
+
+static bool ask_expr(struct ir_expr *expr, void *context);
+
+static void ask_buffer(const struct ir_buffer *buffer, bool *is_asked)
+{
+    for (int axis = 0; axis < buffer->rank; axis++)
+        ir_expr_walk(buffer->shape[axis], ask_expr, is_asked);
+}
+
+static bool ask_expr(struct ir_expr *expr, void *is_asked)
+{
+    if (ir_is_dim(expr))
+        ((bool *)is_asked)[expr->symbol->index] = true;
+    if (expr->kind == IR_LOAD)
+        ask_buffer(expr->access.buffer, is_asked);
+    return true;
+}
+
+static bool ask_stmt(struct ir_stmt *stmt, void *is_asked)
+{
+    if (stmt->kind == IR_STORE || stmt->kind == IR_ALLOCATE)
+        ask_buffer(stmt->access.buffer, is_asked);
+    return true;
+}
+
+/* By number of the dim; NULL: the code hangs on none. */
+static bool *asked_of(const struct ir_kernel *kernel)
+{
+    bool *is_asked = arena_array(kernel->arena, bool, kernel->dims.count + 1), any = false;
+
+    ir_block_walk(kernel->body, ask_stmt, is_asked);
+    ir_block_expressions(kernel->body, ask_expr, is_asked);
+    for (int k = 0; k < kernel->buffers.count; k++)
+        if (kernel->buffers.items[k]->clear)
+            ask_buffer(kernel->buffers.items[k], is_asked);
+    for (int k = 0; k < kernel->dims.count; k++)
+        any |= is_asked[k];
+    return any ? is_asked : NULL;
+}
+
+/* ---- all ---------------------------------------------------------------------------------------------- */
+
+static bool has_long_rows(const struct ir_kernel *exact)
+{
+    for (int k = 0; k < exact->buffers.count; k++) {
+        const struct ir_buffer *buffer = exact->buffers.items[k];
+        int64_t bytes = (int64_t)dtype_table[buffer->dtype].size;
+        for (int axis = 1; axis < buffer->rank; axis++)
+            if (buffer->shape[axis]->kind == IR_INTEGER && buffer->shape[axis]->integer > 0 &&
+                !ir_compute_integer(OP_MUL, bytes, buffer->shape[axis]->integer, &bytes))
+                return true;
+        if (bytes > MOST_ROW)
+            return true;
+    }
+    return false;
+}
+
+struct ir_kernel *exact_make(struct ir_kernel *kernel, const int64_t *extents, struct exact_shape *shape)
+{
+    bool *is_asked = asked_of(kernel);
+    struct ir_kernel *exact = is_asked && extents ? ir_kernel_at(kernel, extents) : NULL;
+
+    if (!exact || has_long_rows(exact))
+        return NULL;
+    *shape = (struct exact_shape){.extents = extents, .is_asked = is_asked, .count = kernel->dims.count};
+    return exact;
+}
