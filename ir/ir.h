@@ -93,8 +93,10 @@ struct ir_symbol {
     const char *label; /* what the program calls it, for messages; NULL: the name */
     enum ir_symbol_kind kind;
     akg_dtype dtype;
-    int index;                /* DIM: number among the dims; ATTRIBUTE: number among the scalars */
-    struct ir_known known;    /* ATTRIBUTE of int64: what holds in all calls that the kernel is for */
+    int index;             /* DIM: number among the dims; ATTRIBUTE: number among the scalars */
+    int number;            /* DIM: likewise among those that a call binds: the index, but in a copy in which
+                              others became numbers (ir_kernel_at) */
+    struct ir_known known; /* ATTRIBUTE of int64: what holds in all calls that the kernel is for */
     struct ir_buffer *buffer; /* DIM: the input it is read from */
     int axis;                 /* DIM: and the axis of it */
     bool is_one;              /* DIM: that axis has one element in all calls that the kernel is for */
@@ -245,9 +247,9 @@ struct ir_stmt {
     unsigned hint;              /* FOR */
     bool independent; /* FOR: a pass knows, and notes for back ends, that no iteration depends on another one:
                          they may run in any order, or at once */
-    bool in_turn;  /* FOR: likewise that they may not, as far as anybody can tell: back ends need not ask */
-    bool open;     /* FOR: its bounds became numbers behind the passes (ir_kernel_at): however few iterations it
-                      has, none of these has written them out */
+    bool in_turn; /* FOR: likewise that they may not, as far as anybody can tell: back ends need not ask */
+    bool open; /* FOR: its bounds became numbers behind the passes (ir_kernel_at): however few iterations it
+                  has, none of these has written them out */
     bool deferred; /* IF: a pass made the body for calls that may never come; back ends may leave its code for
                       when it is first reached, and fall back on `otherwise` at any time: both do the same */
     LIST(struct ir_reduction) reductions; /* FOR: see above; empty until they have been looked for */
@@ -364,9 +366,10 @@ struct ir_expr *ir_expr_substitute(struct ir_kernel *kernel, const struct ir_exp
 /* Deep copy of the statements into `kernel`, with symbols of its own for what they declare. Loads and stores
  * are of the same buffers. */
 struct ir_stmt *ir_block_copy(struct ir_kernel *kernel, const struct ir_stmt *block);
-/* A copy in the same arena for calls in which the dims are these numbers, in their order: no dim is left in
- * it. Attributes, buffers, parameters and results keep their order. Sites and slots are to be numbered. */
-struct ir_kernel *ir_kernel_at(struct ir_kernel *kernel, const int64_t *extents);
+/* A copy in the same arena for calls in which dims, those that are `known`, are these numbers; both are by
+ * index. The other dims are left in it. Attributes, buffers, parameters and results keep their order. Sites
+ * and slots are to be numbered. */
+struct ir_kernel *ir_kernel_at(struct ir_kernel *kernel, const int64_t *extents, const bool *known);
 /* The same value by the same computation: spans, checks and sites are not compared. */
 bool ir_expr_equal(const struct ir_expr *a, const struct ir_expr *b);
 /* The same element of the same buffer, likewise. */

@@ -55,7 +55,7 @@ struct ir_symbol *ir_symbol_new(struct ir_kernel *kernel, enum ir_symbol_kind ki
     symbol->kind = kind;
     symbol->dtype = dtype;
     if (kind == IR_SYMBOL_DIM) {
-        symbol->index = kernel->dims.count;
+        symbol->index = symbol->number = kernel->dims.count;
         list_push(kernel->arena, &kernel->dims, symbol);
     } else if (kind == IR_SYMBOL_ATTRIBUTE) {
         symbol->index = kernel->attributes.count;

@@ -166,7 +166,7 @@ static void copy_interface(struct ir_kernel *copy, const struct ir_kernel *kerne
     }
 }
 
-/* Of loops whose bounds are numbers in the copy alone. */
+/* Of loops whose bounds may be numbers in the copy alone. */
 static void note_open(struct ir_stmt *copy, const struct ir_stmt *stmt)
 {
     for (; stmt; stmt = stmt->next, copy = copy->next) {
@@ -177,16 +177,31 @@ static void note_open(struct ir_stmt *copy, const struct ir_stmt *stmt)
     }
 }
 
-struct ir_kernel *ir_kernel_at(struct ir_kernel *kernel, const int64_t *extents)
+static void copy_dim(struct ir_kernel *copy, struct ir_symbol *dim)
+{
+    struct ir_symbol *own = copy_symbol(copy, dim);
+
+    own->number = dim->number;
+    own->buffer = dim->buffer;
+    own->axis = dim->axis;
+    own->is_one = dim->is_one;
+}
+
+struct ir_kernel *ir_kernel_at(struct ir_kernel *kernel, const int64_t *extents, const bool *known)
 {
     struct ir_kernel *copy = ir_kernel_new(kernel->arena, kernel->name);
 
     for (int k = 0; k < kernel->dims.count; k++)
-        kernel->dims.items[k]->note = ir_integer(copy, AKG_INT64, extents[k]);
+        if (known[k])
+            kernel->dims.items[k]->note = ir_integer(copy, AKG_INT64, extents[k]);
+        else
+            copy_dim(copy, kernel->dims.items[k]);
     for (int k = 0; k < kernel->attributes.count; k++)
         copy_symbol(copy, kernel->attributes.items[k]);
     for (int k = 0; k < kernel->buffers.count; k++)
         copy_buffer(copy, kernel->buffers.items[k]);
+    for (int k = 0; k < copy->dims.count; k++)
+        copy->dims.items[k]->buffer = buffer_of(copy, copy->dims.items[k]->buffer);
     copy_interface(copy, kernel);
     copy->body = ir_block_copy(copy, kernel->body);
     note_open(copy->body, kernel->body);

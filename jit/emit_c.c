@@ -569,7 +569,8 @@ static void declare_symbols(struct emitter *emitter)
     for (int k = 0; k < kernel->dims.count; k++) {
         const struct emit_symbol *entry = entry_of(emitter, kernel->dims.items[k]);
         if (emit_count_word(emitter, entry->name))
-            emit_line(emitter, "const long long %s = frame->dims[%d];", entry->name, k);
+            emit_line(emitter, "const long long %s = frame->dims[%d];", entry->name,
+                      kernel->dims.items[k]->number);
     }
     for (int k = 0; k < kernel->attributes.count; k++) {
         const struct ir_symbol *symbol = kernel->attributes.items[k];

@@ -71,19 +71,17 @@ static bool ask_stmt(struct ir_stmt *stmt, void *is_asked)
     return true;
 }
 
-/* By number of the dim; NULL: the code hangs on none. */
+/* By number of the dim. */
 static bool *asked_of(const struct ir_kernel *kernel)
 {
-    bool *is_asked = arena_array(kernel->arena, bool, kernel->dims.count + 1), any = false;
+    bool *is_asked = arena_array(kernel->arena, bool, kernel->dims.count + 1);
 
     ir_block_walk(kernel->body, ask_stmt, is_asked);
     ir_block_expressions(kernel->body, ask_expr, is_asked);
     for (int k = 0; k < kernel->buffers.count; k++)
         if (kernel->buffers.items[k]->clear)
             ask_buffer(kernel->buffers.items[k], is_asked);
-    for (int k = 0; k < kernel->dims.count; k++)
-        any |= is_asked[k];
-    return any ? is_asked : NULL;
+    return is_asked;
 }
 
 /* ---- all ---------------------------------------------------------------------------------------------- */
@@ -103,10 +101,24 @@ static bool has_long_rows(const struct ir_kernel *exact)
     return false;
 }
 
+/* Loops of one iteration would be none, and what is in them code of another kind, without vectors: calls give
+ * the same to the bit whether these are recorded and become one (runtime/recorded_fuse.c) or not. */
+static bool drop_ones(const struct ir_kernel *kernel, const int64_t *extents, bool *is_asked)
+{
+    bool any = false;
+
+    for (int k = 0; k < kernel->dims.count; k++) {
+        is_asked[k] &= extents[k] > 1;
+        any |= is_asked[k];
+    }
+    return any;
+}
+
 struct ir_kernel *exact_make(struct ir_kernel *kernel, const int64_t *extents, struct exact_shape *shape)
 {
-    bool *is_asked = asked_of(kernel);
-    struct ir_kernel *exact = is_asked && extents ? ir_kernel_at(kernel, extents) : NULL;
+    bool *is_asked = extents ? asked_of(kernel) : NULL;
+    struct ir_kernel *exact =
+        is_asked && drop_ones(kernel, extents, is_asked) ? ir_kernel_at(kernel, extents, is_asked) : NULL;
 
     if (!exact || has_long_rows(exact))
         return NULL;

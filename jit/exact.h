@@ -15,7 +15,7 @@
 /* What the code asks of a call before it does anything. */
 struct exact_shape {
     const int64_t *extents; /* by number of the dim */
-    const bool *is_asked;   /* likewise: the code hangs on it */
+    const bool *is_asked;   /* likewise: the code is for it alone */
     int count;              /* of dims */
     int otherwise;          /* the deferred branch for a call that has others */
 };

@@ -287,11 +287,14 @@ static int few_of_packed(const struct tests *tests, const struct vector_loop *lo
     return loop || is_alone ? few_of(loop, stmt) : FEW_OF_PART;
 }
 
+/* But for those that are a shift, or a mask. */
 static bool is_no_division(struct ir_expr *expr, void *context)
 {
     (void)context;
-    return expr->kind != IR_OPERATION || (expr->operation != OP_FLOORDIV && expr->operation != OP_MOD) ||
-           expr->operands[1]->kind == IR_INTEGER;
+    if (expr->kind != IR_OPERATION || (expr->operation != OP_FLOORDIV && expr->operation != OP_MOD))
+        return true;
+    const struct ir_expr *by = expr->operands[1];
+    return by->kind == IR_INTEGER && by->integer > 0 && (by->integer & (by->integer - 1)) == 0;
 }
 
 static bool is_no_if(struct ir_stmt *stmt, void *context)
@@ -383,6 +386,33 @@ static bool add_test(struct ir_stmt *stmt, void *context)
     return is_told;
 }
 
+/* What is known of the test; false: that a call tells. */
+static bool is_known(const struct flow_test *test, bool *holds)
+{
+    int64_t iterations;
+    if (test->in_iterations || !test->begins || !test->ends || test->begins->kind != IR_INTEGER ||
+        test->ends->kind != IR_INTEGER ||
+        __builtin_sub_overflow(test->ends->integer, test->begins->integer, &iterations))
+        return false;
+    *holds = iterations < test->few;
+    return true;
+}
+
+/* Those that a call tells are left; false: one never holds. */
+static bool drop_known(struct flow *flow)
+{
+    int left = 0;
+    for (int k = 0; k < flow->tests.count; k++) {
+        bool holds = true;
+        if (!is_known(&flow->tests.items[k], &holds))
+            flow->tests.items[left++] = flow->tests.items[k];
+        else if (!holds)
+            return false;
+    }
+    flow->tests.count = left;
+    return true;
+}
+
 struct vector_loop *flow_plan_short(struct vector_plan *plan, const struct ir_kernel *kernel,
                                     const struct ir_stmt *stmt, const struct vector_options *options)
 {
@@ -400,7 +430,7 @@ struct vector_loop *flow_plan_short(struct vector_plan *plan, const struct ir_ke
     if (stmt->kind == IR_FOR)
         list_push(&plan->arena, &tests.loops, stmt);
     if (!ir_block_walk(stmt->body, add_test, &tests) || !flow.tests.count || flow.tests.count > MOST_TESTS ||
-        (tests.is_band && tests.is_told))
+        (tests.is_band && tests.is_told) || !drop_known(&flow))
         return NULL;
     struct vector_loop *loop = flow_plan_loop(plan, kernel, stmt, options);
     for (int k = 0; loop && k < flow.tests.count; k++)

@@ -118,7 +118,7 @@ struct vector_loop *vector_copy_build(struct arena *arena, const struct ir_stmt 
         return NULL;
     const struct ir_stmt *row = nest->loops[nest->depth - 1];
     int known = vector_foreseen_extent(row), size = dtype_table[store->access.buffer->dtype].size;
-    bool is_known = row->low->kind == IR_INTEGER && row->high->kind == IR_INTEGER;
+    bool is_known = !row->open && row->low->kind == IR_INTEGER && row->high->kind == IR_INTEGER;
     if ((is_known && (!known || known * size > SHORT_BYTES)) || is_one_row(&builder) ||
         !is_row(&builder, &store->access) || !is_row(&builder, &store->value->access) ||
         !names_go_on(&builder) || !vector_bounds_stay(&builder))

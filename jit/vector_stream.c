@@ -221,7 +221,7 @@ static bool goes_along(const struct vector_builder *builder, const struct vector
     enum { FARTHEST = 32 };
     const struct ir_access *first = stream->access;
     int last = access->buffer->rank - 1;
-    int64_t distance = 0, part;
+    int64_t distance = 0, part, farthest = FARTHEST;
     if (stream->is_gathered || first->buffer != access->buffer || tests_differ(builder, first, access))
         return false;
     for (int axis = 0; axis <= last; axis++) {
@@ -229,13 +229,15 @@ static bool goes_along(const struct vector_builder *builder, const struct vector
             continue;
         bool by_step = stream->step_kind == VECTOR_CONSTANT_STEP && access->buffer->contiguous &&
                        access->indices[axis]->kind == IR_INTEGER;
+        if (by_step && axis < last) /* within what a step passes over: groups are of that */
+            farthest = (stream->step < 0 ? -stream->step : stream->step) - 1;
         int64_t pitch = axis == last ? 1 : by_step ? constant_pitch(access->buffer, axis) : 0;
         if (!pitch || !find_distance(first->indices[axis], access->indices[axis], &part) ||
             __builtin_mul_overflow(part, pitch, &part) || __builtin_add_overflow(distance, part, &distance))
             return false;
     }
     if ((distance && stream->step_kind != VECTOR_UNIT && !access->buffer->contiguous) ||
-        distance < -FARTHEST || distance > FARTHEST)
+        distance < -farthest || distance > farthest)
         return false;
     *offset = (int)distance;
     return true;

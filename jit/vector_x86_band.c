@@ -325,20 +325,58 @@ static bool waits_for_stores(const struct vector_loop *band)
     return false;
 }
 
-/* Whether there is a loop that may be one vector, which is not known of it, and none whose code hangs on what
- * is left of another. */
-static bool has_short(const struct machine *machine)
+/* Whether there is a loop that may be one vector, which passes did not know of it, and none whose code hangs
+ * on what is left of another. */
+static bool has_short(const struct vector_loop *loop, const struct vector_options *options)
 {
     bool found = false;
-    if (!machine_is_avx512(machine) || machine->calls)
+    if (options->target != X86_TARGET_AVX512 || loop->calls)
         return false;
-    for (int k = 0; k < machine->loop->band->parts.count; k++) {
-        const struct vector_loop *part = machine->loop->band->parts.items[k].loop;
-        found |= machine_may_be_short(machine->loop, part) && !vector_known_extent(part->stmt);
+    for (int k = 0; k < loop->band->parts.count; k++) {
+        const struct vector_loop *part = loop->band->parts.items[k].loop;
+        found |= machine_may_be_short(loop, part) && !vector_foreseen_extent(part->stmt);
         if (part->is_even)
             return false;
     }
     return found;
+}
+
+/* -1: not known. */
+static int64_t iterations_of(const struct ir_stmt *loop)
+{
+    int64_t distance;
+    if (loop->low->kind != IR_INTEGER || loop->high->kind != IR_INTEGER || loop->step <= 0 ||
+        __builtin_sub_overflow(loop->high->integer, loop->low->integer, &distance))
+        return -1;
+    return distance <= 0 ? 0 : (distance - 1) / loop->step + 1;
+}
+
+enum fit { FITS_NEVER, FITS_SOMETIMES, FITS_ALWAYS };
+
+/* How many iterations the code for loops that are so many vectors is for, of one of them. */
+static void find_counts(const struct vector_loop *part, int bits, int count, int *least, int *most)
+{
+    int lanes = machine_short_lanes(bits, part);
+    *least = count > 1 ? lanes + 1 : 1;
+    *most = count * lanes;
+}
+
+static enum fit fit_of(const struct vector_loop *loop, int bits, int count)
+{
+    enum fit fit = FITS_ALWAYS;
+    for (int k = 0; k < loop->band->parts.count; k++) {
+        const struct vector_loop *part = loop->band->parts.items[k].loop;
+        int64_t iterations = iterations_of(part->stmt);
+        int least, most;
+        if (!machine_may_be_short(loop, part))
+            continue;
+        find_counts(part, bits, count, &least, &most);
+        if (iterations < 0)
+            fit = FITS_SOMETIMES;
+        else if (iterations < least || iterations > most)
+            return FITS_NEVER;
+    }
+    return fit;
 }
 
 /* Goes to the label where one of the loops is none, or no more than one vector of so many bits where there
@@ -349,10 +387,11 @@ static void test_counts(struct machine *machine, int bits, int count, int otherw
         const struct vector_loop *part = machine->loop->band->parts.items[k].loop;
         if (!machine_may_be_short(machine->loop, part))
             continue;
-        int lanes = machine_short_lanes(bits, part), least = count > 1 ? lanes + 1 : 1;
+        int least, most;
+        find_counts(part, bits, count, &least, &most);
         slot(machine, X86_MOV, part->count);
         machine_emit_by(machine, X86_SUB_BY, X86_RAX, least);
-        machine_emit_by(machine, X86_CMP_BY, X86_RAX, count * lanes - least + 1);
+        machine_emit_by(machine, X86_CMP_BY, X86_RAX, most - least + 1);
         machine_emit_jump(machine, X86_JAE, otherwise); /* without a sign: of fewer too */
     }
 }
@@ -379,52 +418,95 @@ static void tidy(struct machine *machine)
     machine_hoist_constants(machine, &liveness);
 }
 
-/* The code for loops that are so many vectors, which goes to the end then. */
-static void append_short(struct machine *all, int bits, int count, struct machine *brief, int end)
+/* Code for loops that are so many vectors. */
+struct version {
+    int bits, count;
+    enum fit fit;
+    struct machine *machine; /* NULL: there is none */
+};
+
+static void append_short(struct machine *all, const struct version *version, int end)
 {
     int longer = all->labels++;
-    if (!brief)
+    if (!version->machine)
         return;
-    tidy(brief);
-    test_counts(all, bits, count, longer);
-    append(all, brief);
+    tidy(version->machine);
+    test_counts(all, version->bits, version->count, longer);
+    append(all, version->machine);
     machine_emit_jump(all, X86_JMP, end);
     machine_emit_label(all, longer);
+}
+
+enum { HALF, ONE, TWO, FOUR, VERSIONS };
+
+static void build_version(struct arena *arena, const struct vector_loop *loop,
+                          const struct vector_options *options, struct version *version)
+{
+    if (version->fit != FITS_NEVER)
+        version->machine = build_iterations(arena, loop, options, version->bits, version->count);
+}
+
+/* Those that are worth their time, of those that may be wanted. */
+static void build_versions(struct arena *arena, const struct vector_loop *loop,
+                           const struct vector_options *options, struct version *versions)
+{
+    enum { FEW = 128 /* instructions: more take their time to make */ };
+    bool waits = waits_for_stores(loop), any = false;
+    for (int k = 0; k < VERSIONS; k++) {
+        versions[k].fit = fit_of(loop, versions[k].bits, versions[k].count);
+        any |= versions[k].fit != FITS_NEVER;
+    }
+    struct machine *brief =
+        any && !waits ? build_iterations(arena, loop, options, versions[ONE].bits, 1) : NULL;
+    bool is_few = brief && brief->body.count <= FEW;
+    if (versions[ONE].fit != FITS_NEVER)
+        versions[ONE].machine = brief;
+    if (is_few || waits || has_groups(loop))
+        build_version(arena, loop, options, &versions[HALF]);
+    if (is_few && !machine_hands_on(loop)) {
+        build_version(arena, loop, options, &versions[TWO]);
+        build_version(arena, loop, options, &versions[FOUR]);
+    }
+}
+
+/* The short ones, each where it fits, the first one first; then the code for all. */
+static struct machine *join_versions(struct arena *arena, const struct version *versions,
+                                     struct machine *machine)
+{
+    struct machine *all = arena_new(arena, struct machine);
+    *all = (struct machine){.arena = arena, .loop = machine->loop, .options = machine->options, .lanes = 1};
+    machine_choose_slots(all);
+    int end = all->labels++;
+    for (int k = 0; k < VERSIONS; k++)
+        append_short(all, &versions[k], end);
+    append(all, machine);
+    machine_emit_label(all, end);
+    return all;
 }
 
 bool vector_x86_band(struct arena *arena, const struct vector_loop *loop,
                      const struct vector_options *options, struct vector_listing *listing)
 {
-    enum { HALF = 256, WHOLE = 512, FEW = 128 /* instructions: more take their time to make */ };
-    struct machine *machine = build_iterations(arena, loop, options, 0, 0);
-    struct machine *half = NULL, *two = NULL, *four = NULL;
+    struct version versions[VERSIONS] = {[HALF] = {256, 1},
+                                         [ONE] = {512, 1},
+                                         [TWO] = {512, MACHINE_SEVERAL / 2},
+                                         [FOUR] = {512, MACHINE_SEVERAL}};
+    struct machine *machine = NULL;
+    bool is_one = false;
+    if (has_short(loop, options))
+        build_versions(arena, loop, options, versions);
+    for (int k = 0; k < VERSIONS && !machine; k++)
+        if (versions[k].machine && versions[k].fit == FITS_ALWAYS)
+            machine = versions[k].machine;
+    is_one = machine || !(versions[HALF].machine || versions[ONE].machine);
+    if (!machine)
+        machine = build_iterations(arena, loop, options, 0, 0);
     if (!machine)
         return false;
-    bool may_be_short = has_short(machine);
-    bool waits = waits_for_stores(loop);
-    struct machine *brief = may_be_short && !waits ? build_iterations(arena, loop, options, WHOLE, 1) : NULL;
-    bool is_few = brief && brief->body.count <= FEW;
-    if (is_few || (may_be_short && (waits || has_groups(loop))))
-        half = build_iterations(arena, loop, options, HALF, 1);
-    if (is_few && !machine_hands_on(loop)) {
-        two = build_iterations(arena, loop, options, WHOLE, MACHINE_SEVERAL / 2);
-        four = build_iterations(arena, loop, options, WHOLE, MACHINE_SEVERAL);
-    }
-    if (half || brief) {
-        struct machine *all = arena_new(arena, struct machine);
-        *all = (struct machine){.arena = arena, .loop = loop, .options = options, .lanes = 1};
-        machine_choose_slots(all);
-        int end = all->labels++;
-        append_short(all, HALF, 1, half, end);
-        append_short(all, WHOLE, 1, brief, end);
-        append_short(all, WHOLE, MACHINE_SEVERAL / 2, two, end);
-        append_short(all, WHOLE, MACHINE_SEVERAL, four, end);
-        append(all, machine);
-        machine_emit_label(all, end);
-        machine = all;
-    } else {
+    if (is_one)
         tidy(machine);
-    }
+    else
+        machine = join_versions(arena, versions, machine);
     machine_assemble(machine, listing);
     return !machine->refused;
 }

@@ -24,27 +24,33 @@ stdout_is 'y float32[3] = [1, 4, 9]'
 stderr_empty
 assert 'one entry' [ "$(entries)" = 1 ]
 assert 'the directory is private' [ "$(stat -c %a cache)" = 700 ]
-expect 0 'second run' run kernels.akg square 'x=[1,2,3,4]'
-stdout_is 'y float32[4] = [1, 4, 9, 16]'
+expect 0 'second run' run kernels.akg square 'x=[4,5,6]'
+stdout_is 'y float32[3] = [16, 25, 36]'
 assert 'still one entry' [ "$(entries)" = 1 ]
 expect 0 'ls' cache ls
 stdout_has 'instant'
-stdout_has 'square  (x: float32 rank 1, y: float32 rank 1)'
+stdout_has 'square  (x: float32[3], y: float32[3])'
 expect 0 'ls as JSON' cache ls --json
 stdout_has '"kernel": "square"'
 json 'ls'
 
 # ---- explain ------------------------------------------------------------------
 
-expect 0 'explain a hit' cache explain kernels.akg square 'x=[1,2]'
+expect 0 'explain a hit' cache explain kernels.akg square 'x=[1,2,4]'
 stdout_has 'square: in the cache, as '
-expect 0 'explain another dtype' cache explain kernels.akg square 'x=[1,2]:int32' --target none
+expect 0 'explain another shape' cache explain kernels.akg square 'x=[1,2]'
+stdout_has 'signature differs'
+stdout_has 'kept:   x: float32[3], y: float32[3]'
+stdout_has 'wanted: x: float32[2], y: float32[2]'
+expect 0 'explain another dtype' cache explain kernels.akg square 'x=[1,2,3]:int32' --target none
 stdout_has 'the nearest entry is '
 stdout_has 'signature differs'
-stdout_has 'kept:   x: float32 rank 1, y: float32 rank 1'
-stdout_has 'wanted: x: int32 rank 1, y: int32 rank 1'
-expect 0 'explain a switch' cache explain kernels.akg square 'x=[1,2]' --strict
+stdout_has 'kept:   x: float32[3], y: float32[3]'
+stdout_has 'wanted: x: int32[3], y: int32[3]'
+expect 0 'explain a switch' cache explain kernels.akg square 'x=[1,2,3]' --strict
 stdout_has 'strict differs'
+expect 0 'explain code for all shapes' cache explain kernels.akg square 'x=[1,2,3]' --any-shape
+stdout_has 'wanted: x: float32[?], y: float32[?]'
 sed 's/y\[i\] = x\[i\] \* x\[i\]/y[i] = x[i] + x[i]/' kernels.akg >changed.akg
 expect 0 'explain a changed program' cache explain changed.akg square 'x=[1,2]' --target none --json
 stdout_has '"hit": false'

@@ -508,7 +508,8 @@ enum oracle_fault oracle_check(const struct oracle_request *request, struct text
     struct oracle oracle = {.request = request, .detail = detail};
     jit_source source = {.name = "fuzz.akg", .text = request->text, .length = request->length};
     akg_diagnostics *diagnostics = NULL;
-    jit_options options = {.strict = true}; /* to the bit */
+    jit_options options = {.strict = true, /* to the bit */
+                           .any_shape = request->length % 2};
     akg_status status = jit_compile(&source, &options, &oracle.module, &diagnostics);
 
     oracle_check_status(&oracle, status, diagnostics);

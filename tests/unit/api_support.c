@@ -11,14 +11,26 @@
 #include <string.h>
 #include <sys/mman.h>
 
+/* The options, for some programs with code for all shapes at once: without it what is called once has code
+ * for the shape of that call alone. */
+static jit_options for_any_shape_or_one(const jit_options *options)
+{
+    static uint32_t state = 1;
+    jit_options changed = options ? *options : (jit_options){.strict = false};
+    state = state * 1664525 + 1013904223;
+    changed.any_shape |= state >> 31;
+    return changed;
+}
+
 akg_module *api_module(const char *text, const jit_options *options)
 {
+    jit_options settings = for_any_shape_or_one(options);
     jit_source source = {.name = "test.akg", .text = text, .length = strlen(text)};
     akg_diagnostics *diagnostics;
     akg_module *module;
     char *rendered = NULL;
 
-    if (jit_compile(&source, options, &module, &diagnostics) != AKG_OK) {
+    if (jit_compile(&source, &settings, &module, &diagnostics) != AKG_OK) {
         akg_diagnostics_render(diagnostics, AKG_FORMAT_TEXT, &rendered);
         fprintf(stderr, "%s", rendered ? rendered : "no message\n");
         akg_free(rendered);
@@ -49,6 +61,7 @@ bool api_run(const char *program, const jit_options *options, akg_tensor *const 
              const akg_argument *last, akg_tensor **outputs)
 {
     enum { MOST = 8 };
+    jit_options settings = for_any_shape_or_one(options);
     jit_source source = {.name = "test.akg", .text = program, .length = strlen(program)};
     akg_argument arguments[MOST + 1];
     akg_module *module = NULL;
@@ -61,7 +74,7 @@ bool api_run(const char *program, const jit_options *options, akg_tensor *const 
         arguments[k] = api_tensor(NULL, inputs[k]);
     if (last)
         arguments[count++] = *last;
-    bool good = jit_compile(&source, options, &module, &of_program) == AKG_OK &&
+    bool good = jit_compile(&source, &settings, &module, &of_program) == AKG_OK &&
                 akg_kernel_call(akg_module_kernel_at(module, 0), arguments, (size_t)count, NULL, outputs,
                                 &of_call) == AKG_OK;
     if (!good && akg_diagnostics_render(of_call ? of_call : of_program, AKG_FORMAT_TEXT, &text) == AKG_OK)

@@ -7,7 +7,7 @@
 
 #include "../../include/akg.h"
 
-/* The module of that text, or NULL. */
+/* The module of that text, or NULL; here and below by turns with code for one shape and for any. */
 akg_module *api_compile(const char *text);
 akg_module *api_module(const char *text, const jit_options *options);
 /* How many loops of its kernel k become vector code here; -1: it is wrong. */

@@ -551,6 +551,95 @@ static void test_garbage(void)
     }
 }
 
+/* Of a kernel with all that hangs on dims: its copy for two of these, which are gone; and it stays as it is.
+ */
+static void test_copy_at(void)
+{
+    static const char text[] = "kernel k {\n"
+                               "  attribute n: int64 from 1 below 16\n"
+                               "  input x: float32[I, N]\n"
+                               "  input w: float32[3, N]\n"
+                               "  temporary t: float32[(N + 1)]\n"
+                               "  output y: float32[I, N]\n"
+                               "  parameters x, w, n\n"
+                               "  results y\n"
+                               "  require assert (n < N) \"large\"\n"
+                               "  body {\n"
+                               "    for i = 0 to I step 1 {\n"
+                               "      allocate t\n"
+                               "      var s: float32 = 0.0:float32\n"
+                               "      var p: int64 = 0\n"
+                               "      for j = n to N step 1 reduces argmax s at p {\n"
+                               "        if (x[i, j] > s) {\n"
+                               "          s = x[i, j]\n"
+                               "          p = j\n"
+                               "        }\n"
+                               "      }\n"
+                               "      let last: int64 = (N - 1)\n"
+                               "      for k = 0 to 3 step 1 {\n"
+                               "        assert (p <= last) \"far\"\n"
+                               "        t[last] = w[k, p]\n"
+                               "        y[i, p] = (s * t[last])\n"
+                               "      }\n"
+                               "    }\n"
+                               "  }\n"
+                               "}\n";
+    static const char expected[] = "kernel k {\n"
+                                   "  attribute n: int64 from 1 below 16\n"
+                                   "  input x: float32[4, 5]\n"
+                                   "  input w: float32[3, 5]\n"
+                                   "  temporary t: float32[(5 + 1)]\n"
+                                   "  output y: float32[4, 5]\n"
+                                   "  parameters x, w, n\n"
+                                   "  results y\n"
+                                   "  require assert (n < 5) \"large\"\n"
+                                   "  body {\n"
+                                   "    for i = 0 to 4 step 1 open {\n"
+                                   "      allocate t\n"
+                                   "      var s: float32 = 0.0:float32\n"
+                                   "      var p: int64 = 0\n"
+                                   "      for j = n to 5 step 1 open reduces argmax s at p {\n"
+                                   "        if (x[i, j] > s) {\n"
+                                   "          s = x[i, j]\n"
+                                   "          p = j\n"
+                                   "        }\n"
+                                   "      }\n"
+                                   "      let last: int64 = (5 - 1)\n"
+                                   "      for k = 0 to 3 step 1 {\n"
+                                   "        assert (p <= last) \"far\"\n"
+                                   "        t[last] = w[k, p]\n"
+                                   "        y[i, p] = (s * t[last])\n"
+                                   "      }\n"
+                                   "    }\n"
+                                   "  }\n"
+                                   "}\n";
+    const char *message;
+    struct ir_kernel *original = read_text(text, sizeof text - 1, &message);
+
+    CHECK_STRING(message ? message : "", "");
+    if (!CHECK(original != NULL))
+        return;
+    const char *before = printed(original);
+    struct ir_kernel *copy = ir_kernel_at(original, (const int64_t[]){4, 5}, (const bool[]){true, true});
+    CHECK_STRING(printed(copy), expected);
+    CHECK_STRING(complaint_of(copy), "");
+    CHECK_INT(copy->dims.count, 0);
+    CHECK_STRING(printed(original), before);
+    CHECK_STRING(complaint_of(original), "");
+    check_round_trip(copy);
+    for (int k = 0; k < copy->buffers.count; k++)
+        CHECK(copy->buffers.items[k] != original->buffers.items[k] && copy->buffers.items[k]->index == k);
+    CHECK(copy->attributes.items[0] != original->attributes.items[0]);
+    CHECK(copy->body->symbol != original->body->symbol && copy->body->symbol->note == NULL);
+    CHECK(original->body->symbol->note == NULL && original->dims.items[0]->note == NULL);
+    copy = ir_kernel_at(original, (const int64_t[]){4, 5}, (const bool[]){true, false});
+    CHECK_STRING(complaint_of(copy), "");
+    CHECK_INT(copy->dims.count, 1);
+    CHECK(copy->dims.items[0]->index == 0 && copy->dims.items[0]->number == 1 &&
+          copy->dims.items[0]->buffer == copy->buffers.items[0] && copy->dims.items[0]->axis == 1);
+    CHECK(strstr(printed(copy), "input x: float32[4, N]") != NULL);
+}
+
 int main(void)
 {
     arena_init(&arena, &escape);
@@ -575,6 +664,7 @@ int main(void)
     test_mutations();
     test_wrong_texts();
     test_garbage();
+    test_copy_at();
     arena_free(&arena);
     return check_done();
 }
