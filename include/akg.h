@@ -328,8 +328,8 @@ typedef struct jit_options {
     /* Compiled code gives bitwise what the interpreter gives. Otherwise, in the loops that become vector
      * instructions, sums and products of floats are accumulated in several partial results, a product that is
      * only added to something is not rounded on its own, and functions such as exp may differ in the last
-     * places. Which loops these are, and so the last places, depends on the processor; on one processor the
-     * result is always the same. */
+     * places. Which loops these are, and so the last places, depends on the processor, and on which of two
+     * codes a call takes (see any_shape); else the result is always the same. */
     bool strict;
     /* The vector instructions to use: "avx512", "avx2" or "none"; NULL: the best of this processor. One that
      * it does not have is AKG_ERROR_USAGE. */
@@ -345,9 +345,10 @@ typedef struct jit_options {
      * factors of sums of products of float32, as in a product of matrices, are rounded to 11 bits (tf32; see
      * docs/cuda.md for what a result may differ by). Not with `strict`, which goes before. */
     bool tf32;
-    /* Code for all extents at once. Without it a kernel's first code is for the extents of its first call,
-     * which takes less time to make, and to run; code for all of them is made when a call comes with others.
-     * The two may differ in the last places as above, so that these hang on which call came first. */
+    /* Code for all extents at once. Without it the first code of a kernel (of a signature of it) is for the
+     * extents of its first call, which takes less time to make, and to run; code for all of them is made when
+     * a call comes with others. What the two give may differ in the last places where a result is not
+     * `strict`; that then hangs on which call came first, and with any_shape on nothing but the call. */
     bool any_shape;
 } jit_options;
 
@@ -553,10 +554,10 @@ typedef enum akg_stage {
     AKG_STAGE_TOKENS = 0,
     AKG_STAGE_AST,
     AKG_STAGE_IR,
-    AKG_STAGE_C,
+    AKG_STAGE_C,         /* as a first call has it: for its extents alone, where arguments are given */
     AKG_STAGE_CANONICAL, /* the program itself, canonically formatted; of the whole file only */
     AKG_STAGE_OPTIMISED, /* the loop IR after the optimising passes, which is what code is made of */
-    AKG_STAGE_ASM,       /* the instructions of its vector loops, for this processor */
+    AKG_STAGE_ASM,       /* the instructions of its vector loops, for this processor; likewise */
     AKG_STAGE_CUDA,      /* the CUDA C translation unit; nvcc compiles it as it is */
     AKG_STAGE_PTX /* what NVRTC makes of that, where it is installed, for the target or the newest GPU */
 } akg_stage;

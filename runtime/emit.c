@@ -148,16 +148,24 @@ static akg_status emit_kernel_cuda(struct emission *emission, struct ir_kernel *
     return status;
 }
 
-/* C of an optimised kernel, or what of it is vector code. */
-static akg_status emit_kernel_c(struct emission *emission, struct ir_kernel *kernel)
+static struct vector_options emit_vectors(const struct emission *emission)
 {
-    struct emit_c_options options = {.entry = kernel->name};
+    struct vector_options vectors = vector_options_here(emission->target);
+
+    vectors.strict = emit_is_strict(emission);
+    return vectors;
+}
+
+/* C of an optimised kernel, or what of it is vector code. */
+static akg_status emit_kernel_c(struct emission *emission, const struct pipeline_first *first)
+{
+    struct ir_kernel *kernel = first->kernel;
+    struct emit_c_options options = {.entry = kernel->name, .shape = first->form.shape};
     struct text complaint;
     bool good;
 
     if (emission->stage == AKG_STAGE_ASM) {
-        struct vector_options vectors = vector_options_here(emission->target);
-        vectors.strict = emit_is_strict(emission);
+        struct vector_options vectors = emit_vectors(emission);
         return vector_plan_print(&emission->out, kernel, &vectors) ? AKG_OK : AKG_ERROR_MEMORY;
     }
     text_init(&complaint);
@@ -174,8 +182,27 @@ static bool emit_is_for_threads(akg_stage stage)
     return stage == AKG_STAGE_CUDA || stage == AKG_STAGE_PTX;
 }
 
+/* Of C and vector code: what a first call with these extents has code of. */
+static bool emit_prepare(struct emission *emission, struct ir_kernel *kernel, const int64_t *extents,
+                         const struct passes_options *passes, struct jit_sites *sites,
+                         struct pipeline_first *first)
+{
+    const struct vector_options vectors = emit_vectors(emission);
+    bool any_shape = emission->options && emission->options->any_shape;
+    struct deferred deferred = {.count = 0};
+
+    if (emission->stage != AKG_STAGE_C && emission->stage != AKG_STAGE_ASM)
+        return true;
+    if (!pipeline_prepare(kernel, any_shape ? NULL : extents, passes, &vectors, NULL, sites, &deferred, first,
+                          emission->diagnostics))
+        return false;
+    deferred_free(&deferred);
+    return true;
+}
+
 /* The kernel is made what code is generated from. It works in its arena, and in the list of messages. */
-static bool emit_optimise(struct emission *emission, struct ir_kernel *kernel)
+static bool emit_optimise(struct emission *emission, struct ir_kernel *kernel, const int64_t *extents,
+                          struct pipeline_first *first)
 {
     struct passes_options options = {.verify = true,
                                      .for_threads = emit_is_for_threads(emission->stage),
@@ -189,12 +216,14 @@ static bool emit_optimise(struct emission *emission, struct ir_kernel *kernel)
     if (!pipeline_optimise(kernel, &options, emission->diagnostics))
         return false;
     sites_number(kernel, &sites);
-    return true;
+    return emit_prepare(emission, kernel, extents, &options, &sites, first);
 }
 
-/* The module that the kernel is of is ours alone, so it may be changed. */
-static akg_status emit_kernel(struct emission *emission, struct ir_kernel *kernel)
+/* The module that the kernel is of is ours alone, so it may be changed. `extents`: of a call; NULL: of none.
+ */
+static akg_status emit_kernel(struct emission *emission, struct ir_kernel *kernel, const int64_t *extents)
 {
+    struct pipeline_first first;
     jmp_buf escape;
     bool good;
 
@@ -209,7 +238,7 @@ static akg_status emit_kernel(struct emission *emission, struct ir_kernel *kerne
     }
     kernel->arena->escape = &escape;
     diagnostics_set_escape(emission->diagnostics, &escape);
-    good = emit_optimise(emission, kernel);
+    good = emit_optimise(emission, kernel, extents, &first);
     kernel->arena->escape = NULL;
     diagnostics_set_escape(emission->diagnostics, NULL);
     if (!good)
@@ -219,7 +248,7 @@ static akg_status emit_kernel(struct emission *emission, struct ir_kernel *kerne
     if (emit_is_for_threads(emission->stage))
         return emit_kernel_cuda(emission, kernel);
     return emission->stage == AKG_STAGE_C || emission->stage == AKG_STAGE_ASM
-               ? emit_kernel_c(emission, kernel)
+               ? emit_kernel_c(emission, &first)
                : AKG_OK;
 }
 
@@ -233,7 +262,7 @@ static akg_status emit_general(struct emission *emission, struct akg_kernel *ker
 {
     if (emit_is_open(kernel))
         return AKG_ERROR_PROGRAM;
-    return emit_kernel(emission, (struct ir_kernel *)kernel->general_kernel);
+    return emit_kernel(emission, (struct ir_kernel *)kernel->general_kernel, NULL);
 }
 
 static akg_status emit_call(struct emission *emission, struct akg_kernel *kernel)
@@ -242,7 +271,7 @@ static akg_status emit_call(struct emission *emission, struct akg_kernel *kernel
     akg_status status = call_elaborated_instance(kernel, emission->arguments, emission->argument_count,
                                                  &instance, emission->diagnostics);
 
-    return status == AKG_OK ? emit_kernel(emission, instance->kernel) : status;
+    return status == AKG_OK ? emit_kernel(emission, instance->kernel, instance->extents) : status;
 }
 
 static akg_status emit_module(struct emission *emission, akg_module *module)

@@ -100,8 +100,10 @@ static bool emit(const struct options *options, const struct stage_row *stage, s
     if (stage->of_kernel && !bind_kernel(options, emission, problem))
         return false;
     const struct arguments *arguments = &emission->arguments;
-    const jit_options settings = {
-        .strict = options->strict, .tf32 = options->tf32, .target = options->target};
+    const jit_options settings = {.strict = options->strict,
+                                  .any_shape = options->any_shape,
+                                  .tf32 = options->tf32,
+                                  .target = options->target};
     akg_status status =
         stage == &passes_row
             ? jit_emit_passes(&emission->program.source,
@@ -169,11 +171,12 @@ bool command_emit(const struct options *options, struct problem *problem)
         problem_set(problem, AKG_ERROR_USAGE, "--stage and --dump-ir are two things");
         stage = NULL;
     }
-    if (stage == &passes_row && (options->strict || options->tf32 || options->target)) {
+    if (stage == &passes_row && (options->strict || options->any_shape || options->tf32 || options->target)) {
         problem_set(problem, AKG_ERROR_USAGE, "--dump-ir takes no %s",
-                    options->strict ? "--strict"
-                    : options->tf32 ? "--tf32"
-                                    : "--target");
+                    options->strict      ? "--strict"
+                    : options->any_shape ? "--any-shape"
+                    : options->tf32      ? "--tf32"
+                                         : "--target");
         problem_help(problem, "the passes are those for this processor; --stage asm and cuda show the rest");
         stage = NULL;
     }

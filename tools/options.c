@@ -98,7 +98,7 @@ static const struct option_row option_table[OPTION_COUNT] = {
                               "switch per-element index checks off; wrong indices then corrupt memory"},
     [OPTION_STRICT] = {"--strict", NO_VALUE, FOR(RUN) | FOR(EMIT) | FOR(CACHE) | FOR(BENCH),
                        "bitwise what the interpreter computes: sums in order, no fused products"},
-    [OPTION_ANY_SHAPE] = {"--any-shape", NO_VALUE, FOR(RUN) | FOR(CACHE) | FOR(BENCH),
+    [OPTION_ANY_SHAPE] = {"--any-shape", NO_VALUE, FOR(RUN) | FOR(EMIT) | FOR(CACHE) | FOR(BENCH),
                           "code for all shapes at once, instead of for that of the first call"},
     [OPTION_TF32] = {"--tf32", NO_VALUE, FOR(RUN) | FOR(EMIT) | FOR(BENCH),
                      "on a device: float32 factors of sums of products may be rounded to 11 bits"},

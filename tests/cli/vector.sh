@@ -86,8 +86,18 @@ stdout_has '# axpy, target none'
 expect 0 'assembler, strict' emit vector.akg axpy --stage asm --strict
 assert 'no product is fused with a sum' [ "$(grep -c vfmadd stdout)" = 0 ]
 
-# Rows go on from where the last one began.
-expect 0 'rows' emit vector.akg scaled 'x=randn(30,100)' 'y=randn(100)' --stage asm
+# Rows go on from where the last one began: of a call by a number, of all calls by what these tell.
+expect 0 'rows of a call' emit vector.akg scaled 'x=randn(30,100)' 'y=randn(100)' --stage asm
+case $(cat stdout) in
+*'target none'*) ;;
+*) stdout_has ', 400' ;;
+esac
+expect 0 'C of a call' emit vector.akg scaled 'x=randn(30,100)' 'y=randn(100)' --stage c
+stdout_has 'if (frame->dims[0] != 30ll || frame->dims[1] != 100ll)'
+stdout_has 'return frame->reach(frame, 0) != 0;'
+expect 0 'C of all calls' emit vector.akg scaled 'x=randn(30,100)' 'y=randn(100)' --stage c --any-shape
+assert 'it asks for no extent' [ "$(grep -c 'reach(frame, 0)' stdout)" = 0 ]
+expect 0 'rows' emit vector.akg scaled 'x=randn(30,100)' 'y=randn(100)' --stage asm --any-shape
 case $(cat stdout) in
 *'target none'*) ;;
 *)
