@@ -54,6 +54,12 @@ enum stage {
     STAGE_TOTAL,
     STAGE_PUBLIC,
     STAGE_CACHED,
+    STAGE_EIGHT,
+    STAGE_ODD,
+    STAGE_SIXTY_FOUR,
+    STAGE_LARGE,
+    STAGE_ANY,
+    STAGE_SECOND,
     STAGE_COUNT
 };
 
@@ -67,7 +73,13 @@ static const char *const stage_names[STAGE_COUNT] = {"scan and lay out",
                                                      "libtcc",
                                                      "all stages once",
                                                      "jit_compile and first call",
-                                                     "the same, the glue from disk"};
+                                                     "the same, the glue from disk",
+                                                     "of 8 x 8 by 8",
+                                                     "of 33 x 20 by 47",
+                                                     "of 64 x 64 by 64",
+                                                     "of 200 x 200 by 200",
+                                                     "for any shape",
+                                                     "a call with another shape"};
 
 static double now_us(void)
 {
@@ -165,19 +177,57 @@ static void set_tensor(akg_argument *argument, akg_tensor *tensor)
     argument->as.tensor = tensor;
 }
 
-/* What a user sees: text in, first result out. */
-static double time_public(const jit_options *options, akg_argument *arguments)
+/* The arguments of a call of `layer`: m x k by k x n. */
+struct layer {
+    akg_tensor *tensors[3];
+    akg_argument arguments[3];
+};
+
+static struct layer layer_of(int64_t m, int64_t k, int64_t n)
+{
+    struct layer layer;
+
+    akg_tensor_create(AKG_FLOAT32, 2, (int64_t[]){m, k}, &layer.tensors[0]);
+    akg_tensor_create(AKG_FLOAT32, 2, (int64_t[]){k, n}, &layer.tensors[1]);
+    akg_tensor_create(AKG_FLOAT32, 1, &n, &layer.tensors[2]);
+    for (int i = 0; i < 3; i++) {
+        akg_tensor_fill_normal(layer.tensors[i], (uint64_t)i + 1);
+        set_tensor(&layer.arguments[i], layer.tensors[i]);
+    }
+    return layer;
+}
+
+static void layer_free(struct layer *layer)
+{
+    for (int i = 0; i < 3; i++)
+        akg_tensor_release(layer->tensors[i]);
+}
+
+static void call_layer(akg_module *module, const struct layer *layer)
+{
+    akg_tensor *outputs[1] = {NULL};
+
+    if (akg_kernel_call(akg_module_kernel(module, "layer"), layer->arguments, 3, NULL, outputs, NULL) !=
+        AKG_OK)
+        fail("call");
+    akg_tensor_release(outputs[0]);
+}
+
+/* What a user sees: text in, first result out; and, where there is a second shape, that of it then. */
+static double time_public(const jit_options *options, const struct layer *layer, const struct layer *second)
 {
     jit_source source = {"latency.akg", program, sizeof program - 1};
-    akg_tensor *outputs[1] = {NULL};
     akg_module *module;
     double start = now_us(), time;
 
-    if (jit_compile(&source, options, &module, NULL) != AKG_OK ||
-        akg_kernel_call(akg_module_kernel(module, "layer"), arguments, 3, NULL, outputs, NULL) != AKG_OK)
-        fail("jit_compile and call");
+    if (jit_compile(&source, options, &module, NULL) != AKG_OK)
+        fail("jit_compile");
+    call_layer(module, layer);
+    if (second) {
+        start = now_us();
+        call_layer(module, second);
+    }
     time = now_us() - start;
-    akg_tensor_release(outputs[0]);
     akg_module_release(module);
     return time;
 }
@@ -220,25 +270,21 @@ static double time_dispatch(void)
 int main(void)
 {
     static double times[STAGE_COUNT][ROUNDS];
-    const jit_options uncached = {.cache = "off"};
-    akg_argument arguments[3];
-    akg_tensor *x, *w, *bias;
-    int64_t shape[2] = {4, 4};
+    const jit_options uncached = {.cache = "off"}, any = {.cache = "off", .any_shape = true};
+    struct layer four = layer_of(4, 4, 4), eight = layer_of(8, 8, 8), odd = layer_of(33, 20, 47),
+                 sixty_four = layer_of(64, 64, 64), large = layer_of(200, 200, 200);
 
-    akg_tensor_create(AKG_FLOAT32, 2, shape, &x);
-    akg_tensor_create(AKG_FLOAT32, 2, shape, &w);
-    akg_tensor_create(AKG_FLOAT32, 1, shape, &bias);
-    akg_tensor_fill_normal(x, 1);
-    akg_tensor_fill_normal(w, 2);
-    akg_tensor_fill_normal(bias, 3);
-    set_tensor(&arguments[0], x);
-    set_tensor(&arguments[1], w);
-    set_tensor(&arguments[2], bias);
     for (int round = 0; round < ROUNDS; round++) {
         double stages[STAGE_COUNT];
         time_stages(stages);
-        stages[STAGE_PUBLIC] = time_public(&uncached, arguments);
-        stages[STAGE_CACHED] = time_public(NULL, arguments);
+        stages[STAGE_PUBLIC] = time_public(&uncached, &four, NULL);
+        stages[STAGE_CACHED] = time_public(NULL, &four, NULL);
+        stages[STAGE_EIGHT] = time_public(&uncached, &eight, NULL);
+        stages[STAGE_ODD] = time_public(&uncached, &odd, NULL);
+        stages[STAGE_SIXTY_FOUR] = time_public(&uncached, &sixty_four, NULL);
+        stages[STAGE_LARGE] = time_public(&uncached, &large, NULL);
+        stages[STAGE_ANY] = time_public(&any, &four, NULL);
+        stages[STAGE_SECOND] = time_public(&uncached, &four, &eight);
         for (int i = 0; i < STAGE_COUNT; i++)
             times[i][round] = stages[i];
     }
@@ -246,8 +292,10 @@ int main(void)
     for (int i = 0; i < STAGE_COUNT; i++)
         printf("  %-28s %8.1f\n", stage_names[i], median(times[i], ROUNDS));
     printf("dispatch of a compiled kernel, 8 tensors and a scalar: %.0f ns\n", time_dispatch());
-    akg_tensor_release(x);
-    akg_tensor_release(w);
-    akg_tensor_release(bias);
+    layer_free(&four);
+    layer_free(&eight);
+    layer_free(&odd);
+    layer_free(&sixty_four);
+    layer_free(&large);
     return 0;
 }

@@ -3,6 +3,7 @@
  */
 #include "deferred.h"
 
+#include "interpreter.h"
 #include "pipeline.h"
 
 #include <time.h>
@@ -70,13 +71,13 @@ static int count_branches(const struct ir_kernel *kernel)
 }
 
 static void add_branch(struct deferred *deferred, const struct ir_kernel *kernel, struct ir_stmt *body,
-                       bool defers)
+                       bool is_whole)
 {
     struct deferred_branch *branch = &deferred->branches[deferred->count++];
 
     branch->kernel = *kernel;
     branch->kernel.body = body;
-    branch->defers = defers;
+    branch->is_whole = is_whole;
     atomic_init(&branch->entry, NULL);
 }
 
@@ -133,9 +134,9 @@ static jit_entry branch_make(struct deferred *deferred, struct deferred_branch *
     akg_status status = AKG_ERROR_MEMORY;
 
     if (diagnostics)
-        status =
-            pipeline_generate(&branch->kernel, &deferred->vectors, deferred->cache,
-                              &(struct pipeline_form){.defers = branch->defers}, &branch->code, diagnostics);
+        status = pipeline_generate(&branch->kernel, &deferred->vectors, deferred->cache,
+                                   &(struct pipeline_form){.defers = branch->is_whole}, &branch->code,
+                                   diagnostics);
     if (status == AKG_OK)
         atomic_store_explicit(&branch->entry, branch->code.entry, memory_order_release);
     else
@@ -150,15 +151,20 @@ int deferred_reach(const struct jit_frame *frame, int number)
     struct deferred *deferred = frame->deferred;
     struct deferred_branch *branch = &deferred->branches[number];
     jit_entry entry = atomic_load_explicit(&branch->entry, memory_order_acquire);
+    bool failed = false;
 
     if (!entry) {
         pthread_mutex_lock(&deferred->lock);
         entry = branch->code.entry;
         if (!entry && !deferred->failed)
             entry = branch_make(deferred, branch);
+        failed = deferred->failed;
         pthread_mutex_unlock(&deferred->lock);
     }
-    if (!entry)
-        frame->trap->site = 0; /* no memory, where nothing else can be done */
-    return entry ? entry(frame) : -1;
+    if (entry)
+        return entry(frame);
+    if (failed && branch->is_whole)
+        return interpreter_run(&branch->kernel, frame);
+    frame->trap->site = 0; /* no memory, where nothing else does the same */
+    return -1;
 }

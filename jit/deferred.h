@@ -18,7 +18,8 @@
 
 struct deferred_branch {
     struct ir_kernel kernel; /* its body: the branch's */
-    bool defers;             /* it leaves branches out itself, which are among these */
+    bool is_whole; /* the kernel itself: it leaves branches out, too, which are among these; and where it
+                      cannot become code, the interpreter does the same */
     struct backend_code code;
     _Atomic(jit_entry) entry; /* NULL: there is no code yet */
 };
