@@ -3,8 +3,11 @@
  */
 #include "exact.h"
 
-/* Rows of more bytes have no constant that instructions take for their distance (vector_stream.c). */
-enum { MOST_ROW = 1 << 24 };
+enum {
+    MOST_ROW = 1 << 24, /* bytes: those of more have no constant that instructions take for their distance
+                           (vector_stream.c) */
+    MOST_ASKED = 32     /* dims: to ask for more takes longer than is gained */
+};
 
 /* ---- the call's extents ------------------------------------------------------------------------------- */
 
@@ -101,24 +104,25 @@ static bool has_long_rows(const struct ir_kernel *exact)
     return false;
 }
 
-/* Loops of one iteration would be none, and what is in them code of another kind, without vectors: calls give
- * the same to the bit whether these are recorded and become one (runtime/recorded_fuse.c) or not. */
-static bool drop_ones(const struct ir_kernel *kernel, const int64_t *extents, bool *is_asked)
+/* Of axes with one element loops would be none, and what is in them code of another kind, without vectors:
+ * but calls are to give the same to the bit whether they are recorded and become one
+ * (runtime/recorded_fuse.c) or not. Whether anything is left, and not too much. */
+static bool leave_ones(const struct ir_kernel *kernel, const int64_t *extents, bool *is_asked)
 {
-    bool any = false;
+    int left = 0;
 
     for (int k = 0; k < kernel->dims.count; k++) {
         is_asked[k] &= extents[k] > 1;
-        any |= is_asked[k];
+        left += is_asked[k];
     }
-    return any;
+    return left > 0 && left <= MOST_ASKED;
 }
 
 struct ir_kernel *exact_make(struct ir_kernel *kernel, const int64_t *extents, struct exact_shape *shape)
 {
     bool *is_asked = extents ? asked_of(kernel) : NULL;
     struct ir_kernel *exact =
-        is_asked && drop_ones(kernel, extents, is_asked) ? ir_kernel_at(kernel, extents, is_asked) : NULL;
+        is_asked && leave_ones(kernel, extents, is_asked) ? ir_kernel_at(kernel, extents, is_asked) : NULL;
 
     if (!exact || has_long_rows(exact))
         return NULL;

@@ -25,8 +25,8 @@ struct exact_shape {
 int64_t *exact_extents(const struct ir_kernel *kernel, const struct dsl_argument *arguments, int count);
 
 /* From an optimised kernel and these: a copy, for such calls alone, which is to be optimised once more
- * (pipeline_prepare); its sites are not numbered. NULL: nothing in the kernel hangs on an extent, or some are
- * too large for it. *shape keeps the extents. Likewise. */
+ * (pipeline_prepare); its sites are not numbered. NULL: nothing in the kernel hangs on an extent, or it does
+ * on too many, or on some that are too large. *shape keeps the extents. Likewise. */
 struct ir_kernel *exact_make(struct ir_kernel *kernel, const int64_t *extents, struct exact_shape *shape);
 
 #endif
