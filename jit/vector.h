@@ -441,7 +441,9 @@ bool vector_nest_merges(const struct vector_nest *nest, const struct ir_stmt *ou
 /* Whether a loop and the only one in it are one, from element to element; where it hangs on that, `equals`
  * gets extents that must be equal in a call. */
 bool vector_loops_merge(struct arena *arena, const struct ir_stmt *outer, vector_equals *equals);
-/* The iterations of a loop from one number to another; 0: they are not known, or more than 64. */
+/* The iterations of a loop from one number to another; 0: they are not known, or as many as the limit. */
+int vector_extent_below(const struct ir_stmt *loop, int limit);
+/* The same of up to 64. */
 int vector_known_extent(const struct ir_stmt *loop);
 /* The same of what passes knew (ir_stmt.open): the form of the code hangs on this, so that it is the one that
  * calls with other extents have, too. */

@@ -76,14 +76,19 @@ bool vector_nest_shape(const struct ir_stmt *outermost, int first, struct vector
     return true;
 }
 
+int vector_extent_below(const struct ir_stmt *loop, int limit)
+{
+    if (!loop || loop->step != 1 || loop->low->kind != IR_INTEGER || loop->high->kind != IR_INTEGER ||
+        loop->low->integer >= loop->high->integer ||
+        (uint64_t)loop->high->integer - (uint64_t)loop->low->integer >= (uint64_t)limit)
+        return 0;
+    return (int)(loop->high->integer - loop->low->integer);
+}
+
 int vector_known_extent(const struct ir_stmt *loop)
 {
     enum { FEW = 64 };
-    if (!loop || loop->step != 1 || loop->low->kind != IR_INTEGER || loop->high->kind != IR_INTEGER ||
-        loop->low->integer >= loop->high->integer ||
-        (uint64_t)loop->high->integer - (uint64_t)loop->low->integer > FEW)
-        return 0;
-    return (int)(loop->high->integer - loop->low->integer);
+    return vector_extent_below(loop, FEW + 1);
 }
 
 bool vector_nest_is_small(const struct vector_loop *loop)

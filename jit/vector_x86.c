@@ -384,7 +384,15 @@ static void build_far(struct machine *machine, struct machine_far *far)
         machine_build_step(machine, &far->first, 0, 0, false);
 }
 
-/* The loops over iterations of which it is not known how many there are. */
+/* Whether nothing is left of the rounds of the main loop. */
+static bool is_rounds(const struct machine *machine, const struct sections *sections)
+{
+    return !sections->has_slim && !sections->has_far && !sections->aligned.store &&
+           machine_known_count(machine->loop) &&
+           machine_known_count(machine->loop) % (machine->lanes * machine->steps) == 0;
+}
+
+/* The loops over iterations of which it is not known how many there are, or which are many. */
 static void build_loops(struct machine *machine, struct sections *sections)
 {
     sections->has_slim = machine_build_slim(machine, &sections->slim);
@@ -404,6 +412,11 @@ static void build_loops(struct machine *machine, struct sections *sections)
         build_far(machine, &sections->far);
     if (!sections->has_slim)
         machine_build_aligned(machine, &sections->aligned);
+    if (is_rounds(machine, sections)) {
+        sections->has_pieces = false;
+        sections->last_count = 0;
+        return;
+    }
     for (int k = 0; k < sections->last_count; k++)
         machine_build_step(machine, &sections->last[k], k, 0, !machine->loop->is_even);
     sections->has_whole = sections->last_count == 1 && !machine->loop->is_even;

@@ -11,9 +11,9 @@
 #include "vector_x86_loop.h"
 #include "vector_x86_operation.h"
 
-/* The iterations, as often as they are run; 0: they are not known, or something has to be found out of them.
- */
-static int known_count(const struct vector_loop *loop)
+#include <limits.h>
+
+int machine_known_count(const struct vector_loop *loop)
 {
     const struct vector_nest *nest = loop->nest;
     bool has_rows = vector_is_rows(nest) && nest->loops[VECTOR_ROWS] == loop->stmt; /* which threads share */
@@ -24,7 +24,7 @@ static int known_count(const struct vector_loop *loop)
     for (int k = 0; k < loop->streams.count; k++)
         if (dtype_table[loop->streams.items[k].dtype].size < 4)
             return 0;
-    return vector_known_extent(nest ? nest->loops[VECTOR_COLUMNS] : loop->stmt);
+    return vector_extent_below(nest ? nest->loops[VECTOR_COLUMNS] : loop->stmt, INT_MAX);
 }
 
 static int whole_power(int number)
@@ -74,10 +74,11 @@ static bool counts(const struct vector_loop *loop)
 
 void machine_build_known(struct machine *machine, struct machine_few *few)
 {
-    enum { MOST_VALUES = 64 /* in all vectors */ };
+    enum { MOST = 64, MOST_VALUES = 64 /* in all vectors */ };
     const struct vector_loop *loop = machine->loop;
-    int known = known_count(loop), lanes = known ? narrow_lanes(machine, known) : 1;
-    int whole = known / lanes, vectors = (known + lanes - 1) / lanes;
+    int count = machine_known_count(loop), known = count <= MOST ? count : 0;
+    int lanes = known ? narrow_lanes(machine, known) : 1, whole = known / lanes,
+        vectors = (known + lanes - 1) / lanes;
     if (!known || vectors > (loop->accumulators.count ? machine->steps : MACHINE_PARTIALS) ||
         (vectors > 1 && vectors * loop->values.count > MOST_VALUES))
         return;
@@ -115,7 +116,7 @@ void machine_build_few(struct machine *machine, struct machine_few *few)
 {
     const struct vector_loop *loop = machine->loop;
     int steps = machine->steps;
-    if (!can_be_few(loop) || machine_lies_apart(loop))
+    if (!can_be_few(loop) || machine_lies_apart(loop) || machine_known_count(loop) > machine->lanes)
         return;
     machine->steps = 1;
     machine_build_step(machine, &few->vectors[few->count++], 0, 0, true);

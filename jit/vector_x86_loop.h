@@ -129,6 +129,9 @@ struct machine_few {
     int kept;  /* what is kept for these alone, of the first ones */
 };
 
+/* The iterations, as often as they are run; 0: they are not known, or something has to be found out of them.
+ */
+int machine_known_count(const struct vector_loop *loop);
 /* Chooses lanes and vectors of a loop whose iterations are known to be few; its sections. */
 void machine_build_known(struct machine *machine, struct machine_few *few);
 /* The sections of any other loop that accumulates for when it turns out to have as few as lanes. */

@@ -37,7 +37,7 @@ struct nest_code {
     const struct vector_nest *nest;
     int rows, single_rows;     /* of the highest tile; of that of single vectors */
     int kinds[COLUMN_KINDS];   /* tiles of the same columns */
-    int extents[2];            /* of rows and columns, where they are known and few; 0 */
+    int extents[2];            /* of rows and columns, where they are known; 0 */
     int times[COLUMN_KINDS];   /* then: how often there are tiles of the columns */
     bool is_one[2];            /* there is one tile of rows, in one of columns */
     int last[COLUMN_KINDS];    /* how many columns are left for those that are masked */

@@ -7,16 +7,18 @@
  */
 #include "vector_x86_nest.h"
 
+enum { FEW = 64, LIMIT = 4096 /* of extents: tiles are counted one by one */ };
+
 void machine_know_extents(struct nest_code *code)
 {
     const struct vector_nest *nest = code->nest;
     if (nest->merged || nest->inside || nest->is_while || nest->first != VECTOR_ROWS)
         return;
     if (!code->machine->loop->is_parted)
-        code->extents[VECTOR_ROWS] = vector_known_extent(nest->loops[VECTOR_ROWS]);
+        code->extents[VECTOR_ROWS] = vector_extent_below(nest->loops[VECTOR_ROWS], LIMIT);
     if (nest->is_along)
         return;
-    code->extents[VECTOR_COLUMNS] = vector_known_extent(nest->loops[VECTOR_COLUMNS]);
+    code->extents[VECTOR_COLUMNS] = vector_extent_below(nest->loops[VECTOR_COLUMNS], LIMIT);
     if (nest->fold) {
         code->extents[VECTOR_ROWS] = vector_known_extent(nest->loops[VECTOR_ROWS]) / nest->fold;
         code->extents[VECTOR_COLUMNS] = code->machine->lanes;
@@ -109,7 +111,8 @@ void machine_write_out(struct nest_code *code)
     int level = nest->depth - 1, values = nest->result - nest->body;
     code->depth = nest->depth;
     code->written_out = 1;
-    bool is_small = code->extents[VECTOR_ROWS] && code->extents[VECTOR_COLUMNS];
+    bool is_small = code->extents[VECTOR_ROWS] && code->extents[VECTOR_ROWS] <= FEW &&
+                    code->extents[VECTOR_COLUMNS] && code->extents[VECTOR_COLUMNS] <= FEW;
     if ((machine_is_avx512(code->machine) && !is_small) || nest->is_while || nest->is_along)
         return;
     int count = few_iterations(nest->loops[level]);
