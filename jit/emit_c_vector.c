@@ -639,6 +639,24 @@ static void emit_progress(struct vector_emission *emission, const char *done)
     emit_line(emitter, "%s = %s%s + %s * %lld;", done, all, done, count, step);
 }
 
+/* Of a nest that stopped: the iteration of its outermost loop that C goes on with. The slot counts those of all
+ * loops that are merged with it: one that is done in part is begun anew. */
+static void emit_nest_progress(struct vector_emission *emission, const char *done)
+{
+    struct emitter *emitter = emission->emitter;
+    const struct vector_nest *nest = emission->loop->nest;
+    int level = nest->is_while ? VECTOR_COLUMNS : VECTOR_ROWS;
+    const char *left = emit_slot(emission, nest->state + level, "i");
+    if (!nest->merged) {
+        emit_line(emitter, "%s = %s - %s;", done, emission->high, left);
+        return;
+    }
+    const char *each =
+        arena_format(&emitter->arena, "((%s) / (%s - %s) * (%s - %s))", emission->times[level], emission->high,
+                     emission->first, emission->highs[level], emission->firsts[level]);
+    emit_line(emitter, "%s = %s - (%s + %s - 1) / %s;", done, emission->high, left, each, each);
+}
+
 void emit_vector_call(struct vector_emission *emission, int number, const char *done)
 {
     struct emitter *emitter = emission->emitter;
@@ -660,8 +678,7 @@ void emit_vector_call(struct vector_emission *emission, int number, const char *
     for (int k = 0; k < emission->loop->counters.count; k++)
         emit_counter(emission, &emission->loop->counters.items[k]);
     if (emission->loop->stops && nest)
-        emit_line(emitter, "%s = %s - %s;", done, emission->high,
-                  emit_slot(emission, nest->state + (nest->is_while ? VECTOR_COLUMNS : 0), "i"));
+        emit_nest_progress(emission, done);
     else if (emission->loop->stops)
         emit_progress(emission, done);
     else if (done)

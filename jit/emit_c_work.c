@@ -1,21 +1,17 @@
 /*
  * emit_c_work.c: see emit_c_work.h.
  *
- * Consumes a FOR and what it declares; produces text. An operation is what a lane of four bytes takes for an
- * addition: bytes take a quarter of that, functions several, as bench/suite has them. Inner loops are counted
+ * Consumes a FOR and what it declares; produces text. Operations are those of work.h. Inner loops are counted
  * with their extents as the call has them. Where these hang on variables of loops around, these are taken to
  * be halfway; where they hang on what tensors hold, the loop is taken to be short.
  */
 #include "emit_c_work.h"
 #include "vector_plan.h"
+#include "work.h"
 
 #include <string.h>
 
-enum {
-    MOST_MIDDLES = 8,
-    LONGEST = 200, /* characters of an extent */
-    DEEPEST = 40
-};
+enum { MOST_MIDDLES = 8, LONGEST = 200 /* characters of an extent */, DEEPEST = 40 };
 
 struct work {
     struct emitter *emitter;
@@ -27,82 +23,6 @@ struct work {
     int count;
 };
 
-/* ---- operations ------------------------------------------------------------------------------------ */
-
-/* Indices out of tensors: elements are gathered. */
-static bool is_gathered(const struct ir_access *access)
-{
-    for (int axis = 0; axis < access->buffer->rank; axis++)
-        if (ir_expr_loads(access->indices[axis]))
-            return true;
-    return false;
-}
-
-static int weight_of(const struct ir_expr *expr)
-{
-    enum { GATHER = 4, DIVISION = 4, REMAINDER = 8, FUNCTION = 8, POWER = 60 };
-
-    if (expr->kind == IR_LOAD)
-        return is_gathered(&expr->access) ? GATHER : 1;
-    if (expr->kind != IR_OPERATION)
-        return 0;
-    switch (expr->operation) {
-    case OP_POW: /* by a number: products, most likely */
-        return expr->operands[1]->kind == IR_OPERATION || expr->operands[1]->kind == IR_LOAD ? POWER : 2;
-    case OP_TRUEDIV:
-    case OP_SQRT:
-    case OP_RSQRT:
-        return DIVISION;
-    case OP_FLOORDIV:
-    case OP_MOD:
-    case OP_CEIL_DIV:
-        return REMAINDER;
-    default:
-        return expr->operation >= OP_EXP && expr->operation <= OP_SIGMOID ? FUNCTION : 1;
-    }
-}
-
-/* Of a lane, with that of what it is computed from: a comparison gives one byte. */
-static int size_of(const struct ir_expr *expr)
-{
-    int size = dtype_table[expr->dtype].size;
-
-    for (int k = 0; expr->kind == IR_OPERATION && k < operation_table[expr->operation].arity; k++)
-        if (dtype_table[expr->operands[k]->dtype].size > size)
-            size = dtype_table[expr->operands[k]->dtype].size;
-    return size;
-}
-
-/* Times the bytes of a lane. Indices cost nothing unless elements are gathered: they go on from lane to lane.
- */
-static int operations_in(const struct ir_expr *expr, int depth)
-{
-    int count = weight_of(expr) * size_of(expr);
-
-    if (depth > DEEPEST)
-        return count;
-    for (int k = 0; expr->kind == IR_OPERATION && k < operation_table[expr->operation].arity; k++)
-        count += operations_in(expr->operands[k], depth + 1);
-    if (expr->kind == IR_LOAD && is_gathered(&expr->access))
-        for (int axis = 0; axis < expr->access.buffer->rank; axis++)
-            count += operations_in(expr->access.indices[axis], depth + 1);
-    return count;
-}
-
-/* Of a statement, without what stands inside. */
-static double operations_of(const struct ir_stmt *stmt)
-{
-    int bytes = stmt->kind == IR_STORE ? dtype_table[stmt->access.buffer->dtype].size : 0;
-
-    if (stmt->kind == IR_STORE || stmt->kind == IR_ASSIGN || stmt->kind == IR_VARIABLE ||
-        stmt->kind == IR_IF || stmt->kind == IR_WHILE || stmt->kind == IR_LET)
-        bytes += operations_in(stmt->value, 0);
-    for (int axis = 0; stmt->kind == IR_STORE && axis < stmt->access.buffer->rank; axis++)
-        if (ir_expr_loads(stmt->access.indices[axis]))
-            bytes += operations_in(stmt->access.indices[axis], 0);
-    return bytes / 4.0;
-}
-
 double emit_work_alone(const struct ir_stmt *loop)
 {
     double count = 0;
@@ -110,7 +30,7 @@ double emit_work_alone(const struct ir_stmt *loop)
     for (const struct ir_stmt *stmt = loop->body; stmt; stmt = stmt->next) {
         if (stmt->body || stmt->otherwise)
             return 0;
-        count += operations_of(stmt);
+        count += work_of_statement(stmt);
     }
     return count > 0 ? count : 0.25;
 }
@@ -262,7 +182,7 @@ static double work_outside(struct work *work, const struct ir_stmt *block, int d
     double count = 0.25;
 
     for (const struct ir_stmt *stmt = block; stmt && depth < EMIT_DEEPEST_BLOCK; stmt = stmt->next) {
-        count += operations_of(stmt);
+        count += work_of_statement(stmt);
         if (stmt->kind == IR_FOR || stmt->kind == IR_WHILE) {
             *inside = arena_format(arena, "%s + %s", *inside, work_of_loop(work, stmt, depth));
             continue;
