@@ -1142,11 +1142,12 @@ AKG_API size_t akg_graph_output_count(const akg_graph *graph);
 /*
  * Runs the graph, with the results of the calls one by one to the bit, on the device where all inputs lie
  * (but for quotients by a scalar that come near the least numbers there are, unless the module is strict: a
- * unit in the last place, docs/architecture.md). The first run with new extents, or on another device, plans
- * memory and kernels for them. An entry of `outputs` that is NULL receives a new tensor; one that is not is
- * written to, and must have dtype and shape of the output, lie on the device, be C-contiguous, and share no
- * memory with what the graph reads. The run is not recorded on a tape, so no gradient flows through it:
- * record the gradient too. AKG_ERROR_CALL, with a message, where an input does not fit; else errors as of
+ * unit in the last place, docs/architecture.md; and for sums where these take the one code of a kernel and
+ * the graph the other, see jit_options.any_shape). The first run with new extents, or on another device,
+ * plans memory and kernels for them. An entry of `outputs` that is NULL receives a new tensor; one that is
+ * not is written to, and must have dtype and shape of the output, lie on the device, be C-contiguous, and
+ * share no memory with what the graph reads. The run is not recorded on a tape, so no gradient flows through
+ * it: record the gradient too. AKG_ERROR_CALL, with a message, where an input does not fit; else errors as of
  * akg_kernel_call. On error entries stay as they are.
  */
 AKG_API akg_status akg_graph_run(akg_graph *graph, akg_tensor *const *inputs, akg_tensor **outputs,

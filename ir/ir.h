@@ -132,6 +132,8 @@ struct ir_buffer {
                                    is there once. NULL: nothing is known */
     struct ir_expr **extents;   /* of the call's tensor, where a pass made others of them; else NULL */
     bool clear;                 /* OUTPUT: zero it before the body. TEMPORARY: zero it at its IR_ALLOCATE */
+    int open; /* so many axes had a distance that only calls told, from one index to the next, which became a
+                 number behind the passes (ir_kernel_at) */
     bool unused; /* TEMPORARY: the body has no use of it any more: it needs no memory, but a call must
                     still be able to count its elements */
     struct span span;

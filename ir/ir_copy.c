@@ -119,6 +119,8 @@ static struct ir_buffer *copy_buffer(struct ir_kernel *kernel, struct ir_buffer 
     *copy = *buffer;
     copy->name = name;
     copy->shape = copy_extents(kernel, buffer->shape, buffer->rank);
+    for (int axis = 1; axis < buffer->rank; axis++)
+        copy->open = buffer->shape[axis]->kind != IR_INTEGER ? axis : copy->open;
     copy->extents = buffer->extents ? copy_extents(kernel, buffer->extents, buffer->rank) : NULL;
     return copy;
 }

@@ -258,7 +258,7 @@ static const char *is_long(struct splitting *splitting, const char *name, struct
 
 static bool is_shared(struct ir_stmt *stmt, void *plan)
 {
-    return !vector_plan_splits(plan, stmt);
+    return !vector_plan_is_split(plan, stmt);
 }
 
 static bool has_shared(const struct splitting *splitting)
@@ -601,7 +601,7 @@ bool emit_split(struct emitter *emitter, const struct ir_stmt *stmt, struct emit
     int indent = emitter->indent;
     bool accumulates = !split_is_closed(stmt);
 
-    if (emitter->in_part || !vector_plan_splits(emitter->options->plan, stmt))
+    if (emitter->in_part || !vector_plan_is_split(emitter->options->plan, stmt))
         return false;
     const char *name = arena_format(&emitter->arena, "akg_part_%d", emitter->parts.count);
     find_kept(&splitting);

@@ -639,8 +639,8 @@ static void emit_progress(struct vector_emission *emission, const char *done)
     emit_line(emitter, "%s = %s%s + %s * %lld;", done, all, done, count, step);
 }
 
-/* Of a nest that stopped: the iteration of its outermost loop that C goes on with. The slot counts those of all
- * loops that are merged with it: one that is done in part is begun anew. */
+/* Of a nest that stopped: the iteration of its outermost loop that C goes on with. The slot counts those of
+ * all loops that are merged with it: one that is done in part is begun anew. */
 static void emit_nest_progress(struct vector_emission *emission, const char *done)
 {
     struct emitter *emitter = emission->emitter;
@@ -652,8 +652,8 @@ static void emit_nest_progress(struct vector_emission *emission, const char *don
         return;
     }
     const char *each =
-        arena_format(&emitter->arena, "((%s) / (%s - %s) * (%s - %s))", emission->times[level], emission->high,
-                     emission->first, emission->highs[level], emission->firsts[level]);
+        arena_format(&emitter->arena, "((%s) / (%s - %s) * (%s - %s))", emission->times[level],
+                     emission->high, emission->first, emission->highs[level], emission->firsts[level]);
     emit_line(emitter, "%s = %s - (%s + %s - 1) / %s;", done, emission->high, left, each, each);
 }
 

@@ -315,10 +315,21 @@ static bool scatters(const struct vector_loop *loop)
     return false;
 }
 
+/* Whether the loop goes from row to row of a tensor whose extents were symbols to the passes. */
+static bool goes_by_open_rows(const struct vector_stream *stream, const struct ir_stmt *loop)
+{
+    const struct ir_access *access = stream->access;
+    for (int axis = 0; axis < access->buffer->open; axis++)
+        if (pass_mentions(access->indices[axis], loop->symbol))
+            return true;
+    return false;
+}
+
 static bool goes_apart(const struct vector_loop *loop)
 {
     for (int k = 0; k < loop->streams.count; k++)
-        if (loop->streams.items[k].step_kind == VECTOR_RUN_TIME_STEP)
+        if (loop->streams.items[k].step_kind == VECTOR_RUN_TIME_STEP ||
+            goes_by_open_rows(&loop->streams.items[k], loop->stmt))
             return true;
     return false;
 }

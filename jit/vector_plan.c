@@ -10,7 +10,9 @@
  */
 #include "flow_plan.h"
 #include "pass.h"
+#include "split.h"
 #include "vector_plan_private.h"
+#include "work.h"
 
 #include <string.h>
 
@@ -43,7 +45,7 @@ static bool add_loop(struct planning *planning, struct vector_loop *loop)
     if (loop && !loop->flow && !loop->copies)
         ask_elements(planning, loop);
     if (loop)
-        loop->is_parted = vector_plan_splits(planning->plan, loop->stmt);
+        loop->is_parted = vector_plan_is_split(planning->plan, loop->stmt);
     if (!loop || !vector_x86(arena, loop, planning->options, &listing))
         return false;
     const char *name = arena_format(arena, "akg_vector_%d", planning->plan->loops.count);
@@ -665,6 +667,11 @@ bool vector_plan_splits(const struct vector_plan *plan, const struct ir_stmt *st
         if (plan->shared.items[k] == stmt)
             return true;
     return false;
+}
+
+bool vector_plan_is_split(const struct vector_plan *plan, const struct ir_stmt *stmt)
+{
+    return vector_plan_splits(plan, stmt) && work_at_most(stmt) >= SPLIT_LEAST_WORK;
 }
 
 int vector_plan_find(const struct vector_plan *plan, const struct ir_stmt *stmt)

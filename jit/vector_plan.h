@@ -31,8 +31,10 @@ static inline const char *vector_loop_name(const struct vector_plan *plan, int n
     return plan->names.items[number];
 }
 
-/* Whether the loop is among the shared; false where there is no plan. */
+/* Whether the loop is among the shared; false where there is no plan. Whether a call may be so much work,
+ * too, that it is shared. */
 bool vector_plan_splits(const struct vector_plan *plan, const struct ir_stmt *stmt);
+bool vector_plan_is_split(const struct vector_plan *plan, const struct ir_stmt *stmt);
 
 /* The number of the loop, or -1; not of one that stands beside it. */
 int vector_plan_find(const struct vector_plan *plan, const struct ir_stmt *stmt);

@@ -6,7 +6,6 @@
  */
 #include "split.h"
 #include "vector_plan_private.h"
-#include "work.h"
 
 /* ---- what may run in any order ------------------------------------------------------------- */
 
@@ -130,8 +129,6 @@ static void find_shares(struct planning *planning, const struct ir_stmt *first, 
     if (depth > DEEPEST)
         return;
     for (const struct ir_stmt *stmt = first; stmt; stmt = stmt->next) {
-        if (stmt->kind == IR_FOR && work_at_most(stmt) < SPLIT_LEAST_WORK)
-            continue; /* no call would share it, nor what is in it */
         if (stmt->kind == IR_FOR && plan->shared.count < MOST && may_be_shared(planning, stmt)) {
             list_push(&plan->arena, &plan->shared, stmt);
             if ((stmt->independent && split_grain(stmt) == 1) || split_has_own(stmt))

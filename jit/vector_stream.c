@@ -326,8 +326,21 @@ static bool may_lie_apart(const struct vector_builder *builder, const struct ir_
            builder->options->target == X86_TARGET_AVX512 && vector_stores_into(builder, buffer);
 }
 
+/* Whether the loop goes from row to row of a tensor whose extents were symbols to the passes. */
+static bool goes_by_open_rows(const struct vector_builder *builder, const struct ir_access *access,
+                              const struct ir_stmt *loop)
+{
+    for (int axis = 0; axis < access->buffer->open; axis++) {
+        struct vector_slope slope = slope_of(builder, access->indices[axis], loop->symbol);
+        if (!slope.constant || slope.value)
+            return true;
+    }
+    return false;
+}
+
 /* Along the columns an element lies behind the other, or behind the next one, or it is the same one, or a few
- * apart; anywhere where rows are to be folded, or lanes are no columns. */
+ * apart; anywhere where rows are to be folded, or lanes are no columns. A nest that accumulates has the form
+ * that it has where only a call tells the distance of rows: in what order terms are added up hangs on it. */
 static bool find_strides(const struct vector_builder *builder, const struct ir_access *access,
                          struct vector_stream *stream)
 {
@@ -339,14 +352,17 @@ static bool find_strides(const struct vector_builder *builder, const struct ir_a
     bool every_other =
         (size >= 4 && columns->bytes == 2 * size) || may_lie_apart(builder, access->buffer, columns->bytes);
     bool is_inside = builder->nest->is_along && builder->section == 1;
+    bool is_told = columns->kind == VECTOR_RUN_TIME_STRIDE ||
+                   (builder->nest->depth > VECTOR_DEPTHS && !builder->nest->fold &&
+                    goes_by_open_rows(builder, access, builder->nest->loops[VECTOR_COLUMNS]));
     bool is_anywhere = builder->nest->fold || is_inside;
-    if (columns->kind == VECTOR_RUN_TIME_STRIDE && is_inside && vector_may_lie_apart_along(builder->nest)) {
+    if (is_told && is_inside && vector_may_lie_apart_along(builder->nest)) {
         stream->step_kind = VECTOR_UNIT;
         stream->assumed = !access->buffer->contiguous;
         return true;
     }
     if (columns->kind != VECTOR_STAYS &&
-        (columns->kind != VECTOR_STRIDE || (columns->bytes != size && !every_other && !is_anywhere)))
+        (is_told || (columns->bytes != size && !every_other && !is_anywhere)))
         return false;
     stream->step_kind = VECTOR_UNIT;
     stream->step = columns->kind == VECTOR_STRIDE ? columns->bytes / size : 0;
