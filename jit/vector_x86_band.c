@@ -469,13 +469,33 @@ static void build_versions(struct arena *arena, const struct vector_loop *loop,
     }
 }
 
-/* The short ones, each where it fits, the first one first; then the code for all. */
-static struct machine *join_versions(struct arena *arena, const struct version *versions,
-                                     struct machine *machine)
+/* Short code shares registers among its parts; what is around it, and what it calls out of line, has all. */
+static struct machine *new_whole(struct arena *arena, const struct vector_loop *loop,
+                                 const struct vector_options *options)
 {
     struct machine *all = arena_new(arena, struct machine);
-    *all = (struct machine){.arena = arena, .loop = machine->loop, .options = machine->options, .lanes = 1};
+    *all = (struct machine){.arena = arena, .loop = loop, .options = options, .lanes = 1};
     machine_choose_slots(all);
+    return all;
+}
+
+/* The one that fits always, alone; NULL: there is none. */
+static struct machine *take_only(struct machine *all, const struct version *versions)
+{
+    for (int k = 0; k < VERSIONS; k++) {
+        if (!versions[k].machine || versions[k].fit != FITS_ALWAYS)
+            continue;
+        tidy(versions[k].machine);
+        append(all, versions[k].machine);
+        return all;
+    }
+    return NULL;
+}
+
+/* The short ones, each where it fits, the first one first; then the code for all. */
+static struct machine *join_versions(struct machine *all, const struct version *versions,
+                                     const struct machine *machine)
+{
     int end = all->labels++;
     for (int k = 0; k < VERSIONS; k++)
         append_short(all, &versions[k], end);
@@ -491,22 +511,18 @@ bool vector_x86_band(struct arena *arena, const struct vector_loop *loop,
                                          [ONE] = {512, 1},
                                          [TWO] = {512, MACHINE_SEVERAL / 2},
                                          [FOUR] = {512, MACHINE_SEVERAL}};
-    struct machine *machine = NULL;
-    bool is_one = false;
     if (has_short(loop, options))
         build_versions(arena, loop, options, versions);
-    for (int k = 0; k < VERSIONS && !machine; k++)
-        if (versions[k].machine && versions[k].fit == FITS_ALWAYS)
-            machine = versions[k].machine;
-    is_one = machine || !(versions[HALF].machine || versions[ONE].machine);
-    if (!machine)
+    struct machine *all = new_whole(arena, loop, options), *machine = take_only(all, versions);
+    if (!machine) {
         machine = build_iterations(arena, loop, options, 0, 0);
-    if (!machine)
-        return false;
-    if (is_one)
-        tidy(machine);
-    else
-        machine = join_versions(arena, versions, machine);
+        if (!machine)
+            return false;
+        if (versions[HALF].machine || versions[ONE].machine)
+            machine = join_versions(all, versions, machine);
+        else
+            tidy(machine);
+    }
     machine_assemble(machine, listing);
     return !machine->refused;
 }
