@@ -15,7 +15,7 @@
  * for the shape of that call alone. */
 static jit_options for_any_shape_or_one(const jit_options *options)
 {
-    static uint32_t state = 1;
+    static _Thread_local uint32_t state = 1;
     jit_options changed = options ? *options : (jit_options){.strict = false};
     state = state * 1664525 + 1013904223;
     changed.any_shape |= state >> 31;
