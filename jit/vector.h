@@ -344,6 +344,7 @@ struct vector_loop {
     bool begins_anew;      /* likewise: where it begins is found out in each iteration of that */
     bool is_parted;        /* threads may share it: how many of its iterations come at a time is not known */
     bool is_part;          /* likewise: it is a part that goes over the rows of tensors */
+    bool has_some_rows;    /* threads may share a loop around it, and with that the rows of a nest */
     bool is_beside;        /* other code may stand beside it; it is asked first: */
     bool copies;           /* it is a nest that copies short rows (vector_copy.c) */
     int most;              /* it is for rows of so many elements; 0: of any */

@@ -37,6 +37,21 @@ static void ask_elements(struct planning *planning, struct vector_loop *loop)
         ((struct vector_argument){.kind = VECTOR_ARGUMENT_ELEMENTS, .stream = stream, .accumulator = -1}));
 }
 
+static bool is_another(struct ir_stmt *stmt, void *loop)
+{
+    return stmt != loop;
+}
+
+/* Whether threads may share a loop around it. */
+static bool is_inside_split(const struct vector_plan *plan, const struct ir_stmt *loop)
+{
+    for (int k = 0; k < plan->shared.count; k++)
+        if (vector_plan_is_split(plan, plan->shared.items[k]) &&
+            !ir_block_walk(plan->shared.items[k]->body, is_another, (void *)loop))
+            return true;
+    return false;
+}
+
 /* As machine code; false where that cannot be. */
 static bool add_loop(struct planning *planning, struct vector_loop *loop)
 {
@@ -46,6 +61,8 @@ static bool add_loop(struct planning *planning, struct vector_loop *loop)
         ask_elements(planning, loop);
     if (loop)
         loop->is_parted = vector_plan_is_split(planning->plan, loop->stmt);
+    if (loop && loop->nest)
+        loop->has_some_rows = is_inside_split(planning->plan, loop->stmt);
     if (!loop || !vector_x86(arena, loop, planning->options, &listing))
         return false;
     const char *name = arena_format(arena, "akg_vector_%d", planning->plan->loops.count);

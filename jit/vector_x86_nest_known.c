@@ -14,7 +14,7 @@ void machine_know_extents(struct nest_code *code)
     const struct vector_nest *nest = code->nest;
     if (nest->merged || nest->inside || nest->is_while || nest->first != VECTOR_ROWS)
         return;
-    if (!code->machine->loop->is_parted)
+    if (!code->machine->loop->is_parted && !code->machine->loop->has_some_rows)
         code->extents[VECTOR_ROWS] = vector_extent_below(nest->loops[VECTOR_ROWS], LIMIT);
     if (nest->is_along)
         return;

@@ -308,6 +308,55 @@ static void test_threads(void)
     akg_module_release(interpreted);
 }
 
+/* Products of batches and windows of images, of which threads share the rows of several. */
+static void test_shared_rows(void)
+{
+    static const char text[] = "def batches(x: T[B, N, M], w: T[B, M, K]):\n"
+                               "    y = output_tensor((B, N, K), x.dtype)\n"
+                               "    for b, i, j in grid((B, N, K)):\n"
+                               "        s = cast(0, x.dtype)\n"
+                               "        for k in range(M):\n"
+                               "            s += x[b, i, k] * w[b, k, j]\n"
+                               "        y[b, i, j] = s\n"
+                               "    return y\n"
+                               "def windows(x: T[B, N, M], w: T[K, R, S]):\n"
+                               "    y = output_tensor((B, K, N - R + 1, M - S + 1), x.dtype)\n"
+                               "    for b, o, i, j in grid((B, K, N - R + 1, M - S + 1)):\n"
+                               "        s = cast(0, x.dtype)\n"
+                               "        for r, c in grid((R, S)):\n"
+                               "            s += x[b, i + r, j + c] * w[o, r, c]\n"
+                               "        y[b, o, i, j] = s\n"
+                               "    return y\n";
+    static const int64_t sizes[][2][3] = {
+        {{8, 36, 15}, {8, 15, 16}}, {{3, 22, 24}, {3, 24, 40}}, {{5, 40, 33}, {5, 33, 17}},
+        {{2, 64, 64}, {2, 64, 64}}, {{7, 13, 90}, {7, 90, 30}}, {{3, 22, 24}, {9, 3, 3}},
+        {{1, 97, 14}, {28, 1, 3}},  {{4, 40, 60}, {5, 5, 2}},   {{2, 65, 33}, {16, 3, 4}}};
+    enum { PRODUCTS = 5 };
+    jit_source source = {"shared.akg", text, sizeof text - 1};
+    jit_options options[] = {
+        {.backend = JIT_BACKEND_INTERPRETER}, {.cache = "off"}, {.cache = "off", .strict = true}};
+
+    for (size_t k = 0; k < API_COUNT(sizes); k++) {
+        akg_tensor *x = numbers(AKG_FLOAT32, 3, sizes[k][0], 0), *w = numbers(AKG_FLOAT32, 3, sizes[k][1], 0),
+                   *outputs[3] = {NULL, NULL, NULL};
+        akg_argument arguments[] = {api_tensor(NULL, x), api_tensor(NULL, w)};
+        for (size_t way = 0; way < API_COUNT(options); way++) {
+            akg_module *module = NULL;
+            CHECK(jit_compile(&source, &options[way], &module, NULL) == AKG_OK);
+            akg_set_threads(3);
+            CHECK(akg_kernel_call(akg_module_kernel(module, k < PRODUCTS ? "batches" : "windows"), arguments,
+                                  2, NULL, &outputs[way], NULL) == AKG_OK);
+            CHECK(api_same(outputs[way], outputs[0])); /* whole numbers: exact */
+            akg_module_release(module);
+        }
+        for (int way = 0; way < 3; way++)
+            akg_tensor_release(outputs[way]);
+        akg_tensor_release(x);
+        akg_tensor_release(w);
+    }
+    akg_set_threads(1);
+}
+
 /* Whichever allocation fails when another shape comes, the call is right or says that memory ran out, and the
  * next one is right. */
 static void test_faults(void)
@@ -359,6 +408,7 @@ int main(void)
         CHECK(good_calls[k] > 10);
     CHECK(other_calls > 10);
     test_threads();
+    test_shared_rows();
     test_faults();
     return check_done();
 }
