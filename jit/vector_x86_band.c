@@ -507,10 +507,10 @@ static struct machine *join_versions(struct machine *all, const struct version *
 bool vector_x86_band(struct arena *arena, const struct vector_loop *loop,
                      const struct vector_options *options, struct vector_listing *listing)
 {
-    struct version versions[VERSIONS] = {[HALF] = {256, 1},
-                                         [ONE] = {512, 1},
-                                         [TWO] = {512, MACHINE_SEVERAL / 2},
-                                         [FOUR] = {512, MACHINE_SEVERAL}};
+    struct version versions[VERSIONS] = {[HALF] = {.bits = 256, .count = 1},
+                                         [ONE] = {.bits = 512, .count = 1},
+                                         [TWO] = {.bits = 512, .count = MACHINE_SEVERAL / 2},
+                                         [FOUR] = {.bits = 512, .count = MACHINE_SEVERAL}};
     if (has_short(loop, options))
         build_versions(arena, loop, options, versions);
     struct machine *all = new_whole(arena, loop, options), *machine = take_only(all, versions);
