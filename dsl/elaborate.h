@@ -31,7 +31,7 @@ struct dsl_argument {
     unsigned units;             /* TENSOR: bit k: axis k has one element. Only where units_known */
     bool units_known;           /* TENSOR */
     const int64_t *shape;       /* TENSOR: its extents, to be compiled in; NULL: symbols */
-    const int64_t *extents; /* TENSOR: those of the call, of which the kernel does not hang; NULL: unknown */
+    const int64_t *extents; /* TENSOR: those of the call, on which the kernel does not hang; NULL: unknown */
     bool is_constant;       /* INT, FLOAT, BOOL: compiled in; else a run-time scalar. Of tensors a call's key
                                then has the extents */
     struct ir_known known;  /* INT, a run-time scalar: what holds in every call of the signature */

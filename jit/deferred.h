@@ -1,10 +1,10 @@
 /*
- * deferred.h: branches of a kernel whose code is made when one of them is first reached.
+ * deferred.h: branches of a kernel, and kernels, whose code is made when it is first reached.
  *
  * Passes make some branches for large extents only (ir_stmt.deferred). They are most of the machine code of a
  * product of matrices, and of the time to make it, and many a program never comes there. So they become
  * kernels of their own, with the buffers, dims and sites of the kernel that they are part of; its code calls
- * them through the frame.
+ * them through the frame. So does code for some extents alone (exact.h) the kernel for all.
  */
 #ifndef JIT_DEFERRED_H
 #define JIT_DEFERRED_H

@@ -6,8 +6,9 @@
  * two parts nothing is in registers but the address of the slots, until vector_x86_slots.c has put slots into
  * those that are free.
  *
- * Where loops may turn out to be no longer than a vector, or half of one, that code is there once more, with
- * each of them as one vector (vector_x86_short.c).
+ * Where loops may turn out to be no longer than half a vector, one, two or four, that code is there once
+ * more, with each of them as so many vectors (vector_x86_short.c); where it is known that they are, it is
+ * there alone.
  */
 #include "vector_x86_loop.h"
 #include "vector_x86_memory.h"
