@@ -5,6 +5,7 @@
 #ifndef BASE_NUMBER_H
 #define BASE_NUMBER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 static inline int64_t number_larger(int64_t a, int64_t b)
@@ -39,6 +40,18 @@ static inline int64_t number_common_divisor(int64_t a, int64_t b)
         b = rest;
     }
     return a < 0 ? -a : a;
+}
+
+/* Of a power of two, as float64 (`wide`) or float32, the one by which a product is each quotient to the bit;
+ * 0: it is none that has one. */
+static inline uint64_t number_inverse_bits(uint64_t bits, bool wide)
+{
+    int digits = wide ? 52 : 23, ones = wide ? 2046 : 254;
+    uint64_t sign = bits & (uint64_t)1 << (wide ? 63 : 31), mantissa = bits & (((uint64_t)1 << digits) - 1);
+    int64_t exponent = (int64_t)((bits ^ sign) >> digits);
+    if (mantissa || exponent < 1 || exponent >= ones)
+        return 0;
+    return sign | (uint64_t)(ones - exponent) << digits;
 }
 
 #endif

@@ -6,6 +6,7 @@
  * loops around it is computed before these. Choices between what costs next to nothing are made without a
  * jump.
  */
+#include "../base/number.h"
 #include "flow_private.h"
 #include "scalar.h"
 #include "scalar_library.h"
@@ -603,6 +604,23 @@ static bool stays_half(enum operation operation)
            operation == OP_ROUND;
 }
 
+uint64_t flow_inverse_bits(const struct ir_expr *divisor)
+{
+    bool wide = divisor->dtype == AKG_FLOAT64;
+    if (divisor->kind != IR_REAL || (!wide && divisor->dtype != AKG_FLOAT32))
+        return 0;
+    union dtype_value number = scalar_constant(divisor);
+    return number_inverse_bits(wide ? (uint64_t)number.i : (uint32_t)number.i, wide);
+}
+
+/* One by a power of two is the product that it is to the bit. */
+static int quotient(struct flow_builder *builder, const struct ir_expr *expr, bool wide, int a, int b)
+{
+    uint64_t inverse = flow_inverse_bits(expr->operands[1]);
+    return inverse ? float_pair(builder, X86_VMULSS, X86_VMULSD, wide, a, flow_number(builder, wide, inverse))
+                   : float_pair(builder, X86_VDIVSS, X86_VDIVSD, wide, a, b);
+}
+
 static int float_value(struct flow_builder *builder, const struct ir_expr *expr)
 {
     enum operation operation = expr->operation;
@@ -621,7 +639,7 @@ static int float_value(struct flow_builder *builder, const struct ir_expr *expr)
     case OP_MUL:
         return float_pair(builder, X86_VMULSS, X86_VMULSD, wide, a, b);
     case OP_TRUEDIV:
-        return float_pair(builder, X86_VDIVSS, X86_VDIVSD, wide, a, b);
+        return quotient(builder, expr, wide, a, b);
     case OP_NEG:
         return float_pair(builder, X86_VXORPS, X86_VXORPD, wide, a, flow_number(builder, wide, sign));
     case OP_ABS:

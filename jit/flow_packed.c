@@ -352,8 +352,11 @@ static int packed_operation(struct packer *packer, const struct ir_expr *expr)
         return packed_pair(packer, X86_VADDPS, X86_VADDPD, a, b);
     case OP_SUB:
         return packed_pair(packer, X86_VSUBPS, X86_VSUBPD, a, b);
-    case OP_TRUEDIV:
-        return packed_pair(packer, X86_VDIVPS, X86_VDIVPD, a, b);
+    case OP_TRUEDIV: {
+        uint64_t inverse = flow_inverse_bits(expr->operands[1]);
+        return inverse ? packed_pair(packer, X86_VMULPS, X86_VMULPD, a, number(packer, inverse, inverse))
+                       : packed_pair(packer, X86_VDIVPS, X86_VDIVPD, a, b);
+    }
     case OP_NEG:
         return packed_pair(packer, X86_VXORPS, X86_VXORPD, a, number(packer, 1u << 31, UINT64_C(1) << 63));
     case OP_ABS:

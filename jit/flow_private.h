@@ -230,6 +230,8 @@ int flow_extended(struct flow_builder *builder, akg_dtype dtype, int value);
 
 /* Whether it is x & 6 == 0 or its opposite, which flags tell of x. */
 bool flow_asks_bits(const struct ir_expr *comparison);
+/* Of a divisor that is a power of two, what a factor in its place is; else 0. */
+uint64_t flow_inverse_bits(const struct ir_expr *divisor);
 /* Whether an operation is no more than an instruction or a few. */
 bool flow_is_inline(const struct ir_expr *expr);
 

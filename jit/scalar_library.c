@@ -307,7 +307,7 @@ double akg_log2_rest(double a)
  * 0: the tensor is small, or its rows are so large that it would be. */
 long long akg_ahead(long long apart, long long bytes)
 {
-    if (bytes < 4194304 || apart == 0 || apart > 131072 || apart < -131072)
+    if (bytes < AKG_AHEAD_LEAST || apart == 0 || apart > 131072 || apart < -131072)
         return 0;
     if (apart > 8192 || apart < -8192)
         return apart;

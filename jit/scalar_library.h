@@ -55,6 +55,9 @@
  * ahead     how many bytes ahead of them the rows of a tensor of so many bytes, which lie `apart`, are
  * fetched
  */
+/* Bytes of a tensor of which akg_ahead has something fetched, at least. */
+enum { AKG_AHEAD_LEAST = 4194304 };
+
 #define SCALAR_LIBRARY_HELPERS(X)                                                                            \
     X(float, akg_half_to_float, (unsigned int bits))                                                         \
     X(unsigned int, akg_float_to_half, (float value))                                                        \

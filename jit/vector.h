@@ -340,6 +340,7 @@ struct vector_loop {
     bool is_serial;        /* one lane; accumulators are what iterations hand on */
     bool is_once;          /* one iteration of that, straight on */
     bool is_even, is_rest; /* only whole groups of iterations, or only what is left of one */
+    int group;             /* of either: iterations of a group, no more than a vector's */
     int at_least, below;   /* of a band: only where it has so many iterations, or fewer; 0: any number */
     bool begins_anew;      /* likewise: where it begins is found out in each iteration of that */
     bool is_parted;        /* threads may share it: how many of its iterations come at a time is not known */
@@ -533,6 +534,12 @@ static inline int vector_group(bool wide)
 {
     return wide ? 8 : 16;
 }
+
+/* ---- vector_x86_width.c ---- */
+
+/* Of how many iterations a group of a loop of whole groups is; the same for all targets, as the order of
+ * sums. */
+int vector_even_group(const struct vector_loop *loop);
 
 /* ---- vector_math.c ---- */
 

@@ -737,6 +737,7 @@ static void add_split_loop(struct band_builder *builder, struct vector_loop *loo
         return;
     }
     loop->is_even = rest->is_rest = !large;
+    loop->group = rest->group = vector_even_group(loop);
     loop->at_least = rest->below = large;
     add_loop(builder, loop);
     add_loop(builder, rest);

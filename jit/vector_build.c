@@ -749,7 +749,8 @@ static int longest_chain(const struct vector_loop *loop)
 
 int vector_partials(const struct vector_loop *loop)
 {
-    int lanes = vector_group(loop->wide), accumulators = loop->accumulators.count;
+    int lanes = loop->is_even ? loop->group : vector_group(loop->wide),
+        accumulators = loop->accumulators.count;
     int most = loop->values.count <= 10 && accumulators <= 2   ? 4
                : loop->values.count <= 24 && accumulators <= 3 ? 2
                                                                : 1;

@@ -5,6 +5,7 @@
  * scalar, computed by C before the loop. Operands that are evaluated only sometimes are evaluated always:
  * nothing in them may stop the kernel, and their loads are masked by the condition.
  */
+#include "../base/number.h"
 #include "pass.h"
 #include "scalar.h"
 #include "vector_build.h"
@@ -301,6 +302,19 @@ static int radicand(const struct vector_builder *builder, int number)
                : -1;
 }
 
+/* A quotient by a power of two as the product that it is to the bit; -1: it is by something else. */
+static int product_for_quotient(struct vector_builder *builder, akg_dtype dtype, int above, int below)
+{
+    const struct vector_value *value = &builder->loop->values.items[below];
+    bool wide = dtype == AKG_FLOAT64, is_known = value->kind == VECTOR_CONSTANT;
+    if (!is_known || (!wide && dtype != AKG_FLOAT32))
+        return -1;
+    uint64_t inverse = number_inverse_bits(value->bits, wide);
+    return inverse ? apply(builder, OP_MUL, dtype, above,
+                           vector_constant(builder, dtype, (union dtype_value){.i = (int64_t)inverse}))
+                   : -1;
+}
+
 static int operation_value(struct vector_builder *builder, const struct ir_expr *expr)
 {
     akg_dtype dtype = expr->dtype, from = expr->operands[0]->dtype;
@@ -316,6 +330,9 @@ static int operation_value(struct vector_builder *builder, const struct ir_expr 
     if (divides)
         return vector_quotient(builder, expr, operands[0], operands[1]);
     int product = operation == OP_POW ? vector_power(builder, dtype, operands[0], operands[1]) : -1;
+    if (product >= 0)
+        return product;
+    product = operation == OP_TRUEDIV ? product_for_quotient(builder, dtype, operands[0], operands[1]) : -1;
     if (product >= 0)
         return product;
     int under_root = operation == OP_TRUEDIV ? radicand(builder, operands[1]) : -1;

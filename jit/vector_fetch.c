@@ -11,6 +11,7 @@
  * part only stores to, and no other goes over, need not be fetched: the part gets the slot `elements`, by
  * which its code knows that whole lines may go past the caches (vector_x86_far.c).
  */
+#include "scalar_library.h"
 #include "vector_build.h"
 #include "vector_listing.h"
 
@@ -113,7 +114,8 @@ static void store_past(struct fetching *fetching)
     for (int k = 0; k < band->parts.count; k++) {
         struct vector_loop *part = band->parts.items[k].loop;
         int target = may_fetch(part) ? find_past(fetching, part) : -1;
-        if (target < 0)
+        if (target < 0 ||
+            vector_stays_near(part, part->streams.items[target].access->buffer, fetching->options))
             continue;
         struct vector_argument argument = {.kind = VECTOR_ARGUMENT_ELEMENTS,
                                            .stream = -1,
@@ -138,10 +140,12 @@ static int slot_for(struct fetching *fetching, const struct vector_stream *strea
 static void fetch_during(struct fetching *fetching, int number, const struct ir_buffer *buffer)
 {
     struct vector_loop *part = fetching->band->band->parts.items[number].loop;
+    int64_t bytes = vector_known_bytes(buffer);
+    bool is_small = bytes >= 0 && bytes < AKG_AHEAD_LEAST;
     for (int k = 0; k < part->streams.count; k++) {
         struct vector_stream *stream = &part->streams.items[k];
         bool is_past = part->elements && stream->is_stored;
-        if (stream->access->buffer == buffer && is_fetchable(fetching, stream) && !is_past)
+        if (stream->access->buffer == buffer && is_fetchable(fetching, stream) && !is_past && !is_small)
             stream->ahead = slot_for(fetching, stream);
     }
     fetching->fetched[number]++;

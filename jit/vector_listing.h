@@ -41,6 +41,12 @@ bool vector_x86_copy(struct arena *arena, const struct vector_loop *loop,
 /* Appends their bytes and, behind them, those of the data. Returns the size of the former. */
 size_t vector_x86_encode(struct x86_code *code, const struct vector_listing *listing);
 
+/* Of the tensor; -1: its extents are not all numbers. */
+int64_t vector_known_bytes(const struct ir_buffer *buffer);
+/* Whether the extents of the tensor are numbers, and say that the loop is over less than goes past the
+ * caches. */
+bool vector_stays_near(const struct vector_loop *loop, const struct ir_buffer *buffer,
+                       const struct vector_options *options);
 /* The first stream that a long loop may store to past the caches; -1: it is not one that may. */
 int vector_far_target(const struct vector_loop *loop);
 /* A stream of a tensor that the loop loads at several places, for which it asks how many elements that has,

@@ -23,13 +23,18 @@ static void ask_elements(struct planning *planning, struct vector_loop *loop)
 {
     bool goes_past = planning->options->stream_bytes;
     int stream = goes_past ? vector_far_target(loop) : -1, *slot = &loop->elements;
-    if (stream < 0)
+    bool is_turned = false;
+    if (stream < 0) {
         stream = vector_turned_target(loop);
+        is_turned = stream >= 0;
+    }
     if (stream < 0 && goes_past && !loop->elements) {
         stream = vector_nearby_target(loop);
         slot = &loop->nearby;
     }
     if (stream < 0 || *slot)
+        return;
+    if (!is_turned && vector_stays_near(loop, loop->streams.items[stream].access->buffer, planning->options))
         return;
     *slot = loop->arguments.count;
     list_push(

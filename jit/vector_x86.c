@@ -688,7 +688,7 @@ bool machine_build_loop(struct machine *machine)
                                                        .has_memory = true,
                                                        .memory = machine_slot(machine, loop->count)});
     if (loop->is_even)
-        machine_emit_by(machine, X86_AND_BY, machine->count, -vector_group(loop->wide));
+        machine_emit_by(machine, X86_AND_BY, machine->count, -loop->group);
     if (machine->index != X86_NONE)
         machine_emit(machine, (struct x86_instruction){.form = X86_MOV_IMMEDIATE, .reg = machine->index});
     if (sections->few.known)

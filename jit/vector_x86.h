@@ -320,6 +320,8 @@ void machine_emit_label(struct machine *machine, int label);
 
 /* Loads become operands of what uses them. */
 void machine_fold(struct machine *machine, machine_section *section);
+/* The bytes of the operand in memory that such an instruction of one lane has, or had; 0: it is none. */
+int machine_lane_bytes(enum x86_form form);
 
 /* ---- vector_x86_allocate.c ---- */
 

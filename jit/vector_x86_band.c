@@ -14,6 +14,7 @@
 #include "vector_x86_memory.h"
 #include "vector_x86_operation.h"
 
+#include <limits.h>
 #include <string.h>
 
 struct band_code {
@@ -61,14 +62,15 @@ static void append(struct machine *machine, const struct machine *part)
 /* Below it the part is left out. */
 static int least_count(const struct vector_loop *loop)
 {
-    return loop->at_least ? loop->at_least : loop->is_even ? vector_group(loop->wide) : 1;
+    return loop->at_least ? loop->at_least : loop->is_even ? loop->group : 1;
 }
 
 /* Whether there may be fewer iterations than that: the guard holds how many there are of a loop. */
 static bool is_guarded(const struct band_code *code, const struct vector_part *row)
 {
     const struct vector_argument *guard = row->guard < 0 ? NULL : &code->loop->arguments.items[row->guard];
-    bool is_known = guard && guard->kind == VECTOR_ARGUMENT_COUNT && vector_known_extent(guard->loop);
+    bool is_known =
+        guard && guard->kind == VECTOR_ARGUMENT_COUNT && vector_extent_below(guard->loop, INT_MAX);
     return guard && !(is_known && least_count(row->loop) == 1);
 }
 
@@ -101,6 +103,7 @@ static struct machine *build_part(const struct band_code *code, const struct vec
                              .short_bits = code->short_bits,
                              .short_count = code->short_count,
                              .shared = machine->shared};
+    part->in_halves = machine_is_avx512(part) && loop->is_even && loop->group < vector_group(loop->wide);
     bool good = is_short(code, loop) ? machine_build_short(part)
                 : loop->is_serial    ? machine_build_serial(part)
                                      : machine_build_loop(part);

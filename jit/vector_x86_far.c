@@ -113,12 +113,38 @@ static bool may_store_past(const struct machine *machine, const machine_section 
     return true;
 }
 
+/* Whether an earlier stream is of the same tensor. */
+static bool is_counted(const struct vector_loop *loop, int number)
+{
+    for (int k = 0; k < number; k++)
+        if (loop->streams.items[k].access->buffer == loop->streams.items[number].access->buffer)
+            return true;
+    return false;
+}
+
+/* Iterations that go over so many bytes, each tensor taken once. */
+static int least_count(const struct vector_loop *loop, int limit)
+{
+    int bytes = 0;
+    for (int k = 0; k < loop->streams.count; k++)
+        if (!is_counted(loop, k))
+            bytes += dtype_table[loop->streams.items[k].dtype].size;
+    return limit / bytes;
+}
+
+/* Whether an extent says that the loop has fewer iterations than go over so many bytes. */
+static bool is_known_below(const struct vector_loop *loop, int limit)
+{
+    int count = machine_known_count(loop);
+    return !loop->nest && loop->streams.count && count && count < least_count(loop, limit);
+}
+
 /* Whether it accumulates slowly, and fetches ahead where it has much to go over. */
 static bool fetches_for_sum(const struct machine *machine)
 {
     const struct vector_loop *loop = machine->loop;
-    return machine->options->stream_bytes && !loop->is_part && !loop->nest && vector_is_slow_sum(loop) &&
-           !machine_has_quotients(machine);
+    return !is_known_below(loop, FAR_PIECE) && machine->options->stream_bytes && !loop->is_part &&
+           !loop->nest && vector_is_slow_sum(loop) && !machine_has_quotients(machine);
 }
 
 /* Its loads keep the processor from asking for more. (Zen 5, five points of 3000 x 3000 accumulated in
@@ -174,7 +200,8 @@ bool machine_has_far(const struct machine *machine, const machine_section *body)
         return true;
     if (machine->options->stream_bytes)
         return may_store_past(machine, body) || (body->count <= LONGEST && fetches_nearby(machine));
-    if (body->count > LONGEST || loop->calls || loop->picks.count || machine_has_quotients(machine))
+    if (body->count > LONGEST || loop->calls || loop->picks.count || machine_has_quotients(machine) ||
+        is_known_below(loop, FAR))
         return false;
     for (int k = 0; k < loop->streams.count; k++)
         if (is_target(&loop->streams.items[k]))
@@ -279,23 +306,22 @@ void machine_fetch_ahead(struct machine *machine)
     }
 }
 
-/* Whether an earlier stream is of the same tensor. */
-static bool is_counted(const struct vector_loop *loop, int number)
+int64_t vector_known_bytes(const struct ir_buffer *buffer)
 {
-    for (int k = 0; k < number; k++)
-        if (loop->streams.items[k].access->buffer == loop->streams.items[number].access->buffer)
-            return true;
-    return false;
+    int64_t bytes = (int64_t)dtype_table[buffer->dtype].size;
+    for (int axis = 0; axis < buffer->rank; axis++) {
+        const struct ir_expr *extent = buffer->shape[axis];
+        if (extent->kind != IR_INTEGER || __builtin_mul_overflow(bytes, extent->integer, &bytes))
+            return -1;
+    }
+    return bytes;
 }
 
-/* Iterations that go over so many bytes, each tensor taken once. */
-static int least_count(const struct vector_loop *loop, int limit)
+bool vector_stays_near(const struct vector_loop *loop, const struct ir_buffer *buffer,
+                       const struct vector_options *options)
 {
-    int bytes = 0;
-    for (int k = 0; k < loop->streams.count; k++)
-        if (!is_counted(loop, k))
-            bytes += dtype_table[loop->streams.items[k].dtype].size;
-    return limit / bytes;
+    int64_t bytes = vector_known_bytes(buffer), size = (int64_t)dtype_table[buffer->dtype].size;
+    return bytes >= 0 && bytes / size < least_count(loop, options->stream_bytes / 3 * 2);
 }
 
 void machine_place_rounds(struct machine *machine, machine_section *sections, int ahead, int done)

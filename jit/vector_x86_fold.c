@@ -212,6 +212,14 @@ static enum x86_form form_that_takes(enum x86_form form, const struct x86_instru
     return X86_NO_FORM;
 }
 
+int machine_lane_bytes(enum x86_form form)
+{
+    for (size_t k = 0; k < sizeof single / sizeof *single; k++)
+        if (single[k].element == form)
+            return single[k].load == X86_VMOVSS_LOAD ? 4 : 8;
+    return 0;
+}
+
 /* Makes the load an operand of the instruction, the last one. */
 static bool take(struct x86_instruction *instruction, const struct x86_instruction *load)
 {

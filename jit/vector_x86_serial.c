@@ -256,7 +256,7 @@ static bool build_loop(struct serial_code *code)
                                                    .has_memory = true,
                                                    .memory = machine_slot(machine, code->loop->count)});
     if (code->loop->is_rest) {
-        int group = vector_group(code->loop->wide);
+        int group = code->loop->group;
         machine_emit(machine,
                      (struct x86_instruction){.form = X86_MOV, .reg = machine->index, .rm = machine->count});
         machine_emit_by(machine, X86_AND_BY, machine->index, -group);

@@ -79,8 +79,10 @@ static enum slot_class class_of(enum x86_form form)
     case X86_CMOVGE:
         return SLOT_GENERAL;
     default:
-        return SLOT_STAYS;
+        break;
     }
+    int bytes = machine_lane_bytes(form); /* of what it is an operand of */
+    return bytes == 4 ? SLOT_SINGLE : bytes == 8 ? SLOT_DOUBLE : SLOT_STAYS;
 }
 
 /* Of what is used in both ways. */
