@@ -99,9 +99,13 @@ static struct ir_expr *of_call(struct asker *asker, const struct ir_expr *expr, 
     if (expr->kind == IR_INTEGER || (expr->kind == IR_SYMBOL && (expr->symbol->kind == IR_SYMBOL_DIM ||
                                                                  expr->symbol->kind == IR_SYMBOL_ATTRIBUTE)))
         return pass_copy(asker->pass, expr);
-    if (expr->kind != IR_OPERATION || expr->operation == OP_CAST || expr->operation == OP_SELECT ||
-        expr->operation == OP_POW || expr->count > 2 || !dtype_is_integer(expr->dtype))
+    if (expr->kind != IR_OPERATION || expr->operation == OP_SELECT || expr->operation == OP_POW ||
+        expr->count > 2 || !dtype_is_integer(expr->dtype) || !dtype_is_integer(expr->operands[0]->dtype))
         return NULL;
+    if (expr->operation == OP_CAST) { /* int32(N): the number that it is there, whether it wrapped or not */
+        operands[0] = of_call(asker, expr->operands[0], depth + 1);
+        return operands[0] ? ir_cast(asker->pass->kernel, expr->dtype, operands[0]) : NULL;
+    }
     bool divides = ir_can_divide_by_zero(expr->operation, expr->operands[0]->dtype);
     for (int k = expr->count - 1; k >= 0; k--) {
         operands[k] = (k && divides ? divisor_of_call : of_call)(asker, expr->operands[k], depth + 1);
@@ -223,6 +227,27 @@ static bool ends_of_quotient(struct asker *asker, const struct ir_expr *expr, st
     return true;
 }
 
+/* Of a remainder of another dtype that became an int64 as it is: x[at[i] % N], of integers of 32 bits. */
+static bool ends_of_widened(struct asker *asker, const struct ir_expr *expr, struct ends *out)
+{
+    enum { WIDEST = 4 };
+    struct ir_kernel *kernel = asker->pass->kernel;
+    const struct ir_expr *of = expr->operands[0];
+    while (of->kind == IR_SYMBOL && of->symbol->kind == IR_SYMBOL_LET && of->symbol->value)
+        of = of->symbol->value;
+    if (of->kind != IR_OPERATION || of->operation != OP_MOD || !dtype_is_integer(of->dtype) ||
+        dtype_table[of->dtype].size > WIDEST)
+        return false;
+    struct ir_expr *divisor = divisor_of_call(asker, of->operands[1], 0);
+    if (!divisor)
+        return false;
+    out->least = extents_number(asker, AKG_INT64, 0);
+    out->greatest =
+        combine(asker, OP_SUB, ir_cast(kernel, AKG_INT64, divisor), extents_number(asker, AKG_INT64, 1));
+    out->bits = 8 * WIDEST;
+    return true;
+}
+
 /* One of two values. */
 static bool ends_of_choice(struct asker *asker, const struct ir_expr *expr, struct ends *out)
 {
@@ -239,6 +264,8 @@ static bool ends_of_operation(struct asker *asker, const struct ir_expr *expr, s
 {
     struct ends a, b;
     enum operation operation = expr->operation;
+    if (operation == OP_CAST)
+        return ends_of_widened(asker, expr, out);
     if (operation == OP_SELECT)
         return ends_of_choice(asker, expr, out);
     if (operation == OP_FLOORDIV || operation == OP_MOD)

@@ -96,8 +96,8 @@ static void run_pass(struct passes *passes, enum pass_id id)
     arena->escape = &escape;
     if (passes->annotated && id != PASS_reductions && !(id == PASS_tile && passes->last == PASS_blocks))
         ir_block_walk(kernel->body, forget_notes, NULL);
-    pass_table[id].run(&pass);
-    passes_limit_names(kernel);
+    if (pass_table[id].run(&pass))
+        passes_limit_names(kernel);
     passes->annotated = id == PASS_reductions || id == PASS_tile || id == PASS_blocks;
     passes->last = id;
     passes->analyses = pass.analyses;

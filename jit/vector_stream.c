@@ -503,15 +503,10 @@ int vector_load(struct vector_builder *builder, const struct ir_expr *load)
     value.stream = stream_of(builder, &load->access, &value.offset);
     if (builder->refused)
         return 0;
-    /* what is loaded anyway need not be loaded again under a condition */
-    enum { LATEST = 4096 };
-    int count = builder->loop->values.count;
-    for (int k = count - builder->first > LATEST ? count - LATEST : builder->first; k < count; k++) {
-        const struct vector_value *other = &builder->loop->values.items[k];
-        if (other->kind == VECTOR_LOAD && other->stream == value.stream && other->offset == value.offset &&
-            other->epoch == value.epoch && other->mask < 0)
-            return k;
-    }
+    int same =
+        vector_memo_value(builder, &value); /* what is loaded anyway need not be again under a condition */
+    if (same >= 0)
+        return same;
     int mask = builder->mask;
     if (is_there(builder, &load->access))
         builder->mask = -1;

@@ -15,6 +15,7 @@
  */
 #include "vector_x86_nest.h"
 #include "../base/number.h"
+#include "pass.h"
 #include "vector_x86_loop.h"
 #include "vector_x86_memory.h"
 #include "vector_x86_operation.h"
@@ -428,6 +429,25 @@ int machine_kept_vectors(const struct machine *machine)
     return count;
 }
 
+/* Whether the loop is over no more than a few of what it accumulates at a time: from what a loop around is
+ * at, up to so much further on, or to the end (pass_tile.c). */
+static bool goes_by_few(const struct ir_stmt *loop)
+{
+    enum { FEW = 16 };
+    const struct ir_expr *high = loop->high;
+    if (high->kind == IR_SYMBOL && high->symbol->kind == IR_SYMBOL_LET)
+        high = high->symbol->value;
+    if (high->kind != IR_OPERATION || high->operation != OP_MIN)
+        return false;
+    for (int k = 0; k < 2; k++) {
+        struct pass_affine end, begin;
+        if (pass_affine_of(high->operands[k], &end) && pass_affine_of(loop->low, &begin) &&
+            pass_affine_add(&end, -1, &begin) && !end.count && end.constant <= FEW)
+            return true;
+    }
+    return false;
+}
+
 /* The widest tile without rows, a power of two, and one of a quarter of it for what is left. */
 static void choose_columns(struct nest_code *code, int vectors)
 {
@@ -435,6 +455,10 @@ static void choose_columns(struct nest_code *code, int vectors)
     enum { MOST_VALUES = 200, TOGETHER = 4 };
     int values = code->nest->result - code->nest->body;
     int columns = code->nest->is_while ? TOGETHER : MOST_COLUMNS;
+    if (code->nest->depth > VECTOR_DEPTHS && goes_by_few(code->nest->loops[VECTOR_DEPTHS])) {
+        code->columns[0] = COLUMNS;
+        return;
+    }
     while (columns > 1 && (columns > vectors || columns * values > MOST_VALUES))
         columns /= 2;
     code->columns[0] = columns;
