@@ -118,7 +118,8 @@ void machine_plan_realigned(struct machine *machine)
     const struct vector_loop *loop = machine->loop;
     int kept = 0;
     machine->realigned = NULL;
-    if (!machine_is_avx512(machine) || !machine_stores_past(machine) || loop->is_part)
+    if (!machine_is_avx512(machine) || machine->options->splits || !machine_stores_past(machine) ||
+        loop->is_part)
         return;
     for (int k = 0; k < loop->streams.count && plan->count < MOST_WINDOWS; k++) {
         struct window *window = &plan->windows[plan->count];

@@ -6,6 +6,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
+enum { USUAL_NEAREST = 32 << 10 };
+
 static const char *const names[] = {
     [X86_TARGET_NONE] = "none", [X86_TARGET_AVX2] = "avx2", [X86_TARGET_AVX512] = "avx512"};
 
@@ -130,6 +132,29 @@ int x86_cpu_stream_bytes(void)
     return describe() & STREAMS ? BYTES : 0;
 }
 
+/* The leaves that list caches, the nearest one for data first: lines of sets of ways. */
+static int find_nearest_bytes(void)
+{
+    enum { INTEL_CACHES = 4 };
+    const unsigned amd_caches = 0x8000001d;
+    unsigned a, b, c, d, leaf = find_maker() == MAKER_AMD ? amd_caches : INTEL_CACHES;
+    if (!__get_cpuid_count(leaf, 0, &a, &b, &c, &d) || (a & 0x1f) != 1 || (a >> 5 & 7) != 1)
+        return 0;
+    unsigned line = (b & 0xfff) + 1, parts = (b >> 12 & 0x3ff) + 1, ways = (b >> 22) + 1;
+    return (int)(line * parts * ways * (c + 1));
+}
+
+int x86_cpu_nearest_bytes(void)
+{
+    static atomic_int known;
+    int bytes = atomic_load(&known);
+    if (!bytes) {
+        bytes = find_nearest_bytes();
+        atomic_store(&known, bytes = bytes > 0 ? bytes : USUAL_NEAREST);
+    }
+    return bytes;
+}
+
 bool x86_cpu_splits_vectors(void)
 {
     return describe() & SPLITS;
@@ -165,6 +190,11 @@ enum x86_target x86_cpu_target(void)
     return (enum x86_target)(target - 1);
 }
 #else
+int x86_cpu_nearest_bytes(void)
+{
+    return USUAL_NEAREST;
+}
+
 int x86_cpu_stream_bytes(void)
 {
     return 0;

@@ -21,6 +21,8 @@ enum x86_target x86_cpu_target(void);
 /* The bytes of all that a loop goes over from which on its stores are to pass by the caches, on this
  * processor; 0: lines are to be fetched ahead of them instead. */
 int x86_cpu_stream_bytes(void);
+/* The bytes of the cache that is nearest to a core; 32 KiB where that is not known. */
+int x86_cpu_nearest_bytes(void);
 /* Whether this processor computes, loads and stores vectors of 512 bits in two halves. */
 bool x86_cpu_splits_vectors(void);
 /* Whether its clock is lower while it computes floats by vectors of 512 bits. */
