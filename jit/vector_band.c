@@ -672,19 +672,22 @@ static bool stores_there(const struct band_builder *builder, const struct ir_stm
     return false;
 }
 
-/* Whether the loop accumulates elements that the band stores elsewhere, as a triangular system does: where
- * the last of them was stored just before, a vector that holds it cannot be loaded until it has reached
- * memory, but it alone can. */
+/* Whether the loop accumulates elements that the band stores, as a triangular system does, or adds to the same ones
+ * in each iteration of the band, to more and more of them: where the last of them was stored just before, or under
+ * a mask, a vector that holds it cannot be loaded until it has reached memory, but it alone can. */
 static bool awaits_element(const struct band_builder *builder, const struct vector_loop *loop)
 {
-    bool awaits = false;
-    if (loop->is_serial || !loop->accumulators.count || loop->calls || builder->options->strict)
+    bool awaits = false, is_ragged = pass_mentions(loop->stmt->high, builder->outer.stmt->symbol) ||
+                                     pass_mentions(loop->stmt->low, builder->outer.stmt->symbol);
+    if (loop->is_serial || (!loop->accumulators.count && !is_ragged) || loop->calls ||
+        builder->options->strict)
         return false;
     for (int k = 0; k < loop->streams.count; k++) {
         const struct vector_stream *stream = &loop->streams.items[k];
-        if (stream->step_kind != VECTOR_UNIT || stream->is_stored)
+        if (stream->step_kind != VECTOR_UNIT)
             return false;
-        awaits |= stores_there(builder, loop->stmt, stream->access, builder->outer.stmt->body);
+        bool counts = loop->accumulators.count || (stream->is_stored && stream->is_loaded);
+        awaits |= counts && stores_there(builder, loop->stmt, stream->access, builder->outer.stmt->body);
     }
     for (int k = 0; k < loop->values.count; k++)
         if (loop->values.items[k].kind == VECTOR_INDEX)
