@@ -272,13 +272,13 @@ static bool elaborate_shares_shape(struct elaborator *e, struct ir_buffer *buffe
     return true;
 }
 
-/* The axis has one element in all calls: passes put the number there (jit/pass_ones.c). */
-static void elaborate_note_one(const struct ir_buffer *buffer, int axis)
+/* The axis has so many elements in all calls: passes put the number there (jit/pass_few.c). */
+static void elaborate_note_few(const struct ir_buffer *buffer, int axis, int few)
 {
     const struct ir_expr *extent = buffer->shape[axis];
     if (extent && extent->kind == IR_SYMBOL && extent->symbol->buffer == buffer &&
         extent->symbol->axis == axis)
-        extent->symbol->is_one = true;
+        extent->symbol->few = few;
 }
 
 static struct value elaborate_tensor_parameter(struct elaborator *e, int index, const char *name,
@@ -317,8 +317,8 @@ static struct value elaborate_tensor_parameter(struct elaborator *e, int index, 
             buffer->shape[k] = elaborate_annotated_dim(e, shape->items[k], buffer, index, k, known);
         else
             buffer->shape[k] = elaborate_new_dim(e, buffer, index, k, known);
-        if (argument->units_known && argument->units >> k & 1)
-            elaborate_note_one(buffer, k);
+        if (argument->few_known)
+            elaborate_note_few(buffer, k, elaborate_few(argument->few, k));
     }
     return (struct value){.kind = VALUE_TENSOR, .buffer = buffer};
 }
@@ -520,14 +520,14 @@ static void elaborate_results(struct elaborator *e)
 /* ---- the entry --------------------------------------------------------------------------------- */
 
 /* Whether it is known of every tensor which axes have one element. */
-static bool elaborate_units_known(const struct ast_function *function, const struct dsl_argument *arguments)
+static bool elaborate_few_known(const struct ast_function *function, const struct dsl_argument *arguments)
 {
     for (int i = 0; i < function->parameter_count; i++) {
         const struct dsl_argument *argument = &arguments[i];
-        if (argument->kind == DSL_TENSOR && !argument->units_known)
+        if (argument->kind == DSL_TENSOR && !argument->few_known)
             return false;
         for (int k = 0; argument->kind == DSL_TENSORS && k < argument->count; k++)
-            if (!argument->items[k].units_known)
+            if (!argument->items[k].few_known)
                 return false;
     }
     return true;
@@ -548,7 +548,7 @@ struct elaborator *elaborate_start(struct arena *arena, const struct ast_module 
     e->types.arena = arena;
     e->calls = calls;
     e->evaluate = calls ? calls->evaluate : NULL;
-    e->units_known = elaborate_units_known(function, arguments);
+    e->few_known = elaborate_few_known(function, arguments);
     e->errors = function->unresolved; /* was told already; no kernel can come of it */
     e->result = result;
     e->kernel = ir_kernel_new(arena, function->name);

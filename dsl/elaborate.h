@@ -28,8 +28,8 @@ struct dsl_argument {
     int rank;                   /* TENSOR; -1: left open */
     bool contiguous;            /* TENSOR */
     const unsigned char *order; /* TENSOR that is not contiguous: as of ir_buffer; NULL: unknown */
-    unsigned units;             /* TENSOR: bit k: axis k has one element. Only where units_known */
-    bool units_known;           /* TENSOR */
+    uint64_t few;               /* TENSOR: extents of few elements (elaborate_few). Only where few_known */
+    bool few_known;             /* TENSOR */
     const int64_t *shape;       /* TENSOR: its extents, to be compiled in; NULL: symbols */
     const int64_t *extents; /* TENSOR: those of the call, on which the kernel does not hang; NULL: unknown */
     bool is_constant;       /* INT, FLOAT, BOOL: compiled in; else a run-time scalar. Of tensors a call's key
@@ -43,6 +43,16 @@ struct dsl_argument {
     int count;                        /* of INTS (-1: left open), TENSORS */
 };
 
+/* Extents that calls are told apart by, and that are compiled in: 1 alone, where a broadcast asks for it, or
+ * up to MOST, the channels of an image, the components of a point. */
+enum { ELABORATE_FEW_ONE = 1, ELABORATE_FEW_MOST = 4, ELABORATE_FEW_BITS = 4 };
+
+/* Of one axis, in `few`; 0: it has another extent, or may have one. */
+static inline int elaborate_few(uint64_t few, int axis)
+{
+    return (int)(few >> (ELABORATE_FEW_BITS * axis) & ((1 << ELABORATE_FEW_BITS) - 1));
+}
+
 struct elaborate_result {
     struct ir_kernel *kernel; /* NULL: there are errors, or constants are missing */
     /* Per parameter: the value must be compiled in (is_constant), for a shape, a rank or a branch
@@ -50,7 +60,7 @@ struct elaborate_result {
      * again with those constant. */
     bool *needs_constant;
     bool retry;
-    bool needs_units; /* a broadcast hangs on which axes have one element: units_known must be set */
+    bool needs_units; /* a broadcast hangs on which axes have one element: few_known must be set */
     bool is_open;     /* what is called hangs on extents that the general signature leaves open: the kernel is
                          of some of them, and no other call need do the same */
     /* For reports of a general signature: */

@@ -20,7 +20,7 @@ static bool broadcast_is_of_ones(struct ir_expr *expr, void *context)
 {
     (void)context;
     return expr->kind == IR_INTEGER || expr->kind == IR_OPERATION ||
-           (expr->kind == IR_SYMBOL && expr->symbol->is_one);
+           (expr->kind == IR_SYMBOL && expr->symbol->few == 1);
 }
 
 static bool broadcast_put_one(struct ir_expr *expr, void *context)
@@ -101,7 +101,7 @@ static bool broadcast_match(struct broadcast *b, const struct ir_expr *first, co
                         "them 1");
         return false;
     }
-    if (!e->units_known && !e->general) {
+    if (!e->few_known && !e->general) {
         e->result->needs_units = e->result->retry = true;
         return true;
     }

@@ -112,7 +112,7 @@ struct elaborator {
     struct frame *frame;
     struct ir_stmt **tail; /* where the next statement goes */
     bool general;
-    bool units_known;                  /* of all tensors: which axes have one element */
+    bool few_known;                    /* of all tensors: which axes have one element */
     struct ir_buffer *broadcast_first; /* of a @broadcast function: the tensor whose shape all have */
     bool in_standard;                  /* inside a copy of a function of the library */
     int errors;

@@ -99,8 +99,8 @@ struct ir_symbol {
     struct ir_known known; /* ATTRIBUTE of int64: what holds in all calls that the kernel is for */
     struct ir_buffer *buffer; /* DIM: the input it is read from */
     int axis;                 /* DIM: and the axis of it */
-    bool is_one;              /* DIM: that axis has one element in all calls that the kernel is for */
-    struct ir_expr *value;    /* LET: its value, for analyses */
+    int few; /* DIM: that axis has so many elements in all calls that the kernel is for; 0: any */
+    struct ir_expr *value; /* LET: its value, for analyses */
     struct span span;
     int slot;   /* its place among the kernel's scalars at run time (sites_number) */
     int weight; /* LET: nodes that it stands for, names written out (passes_names.c) */

@@ -186,7 +186,7 @@ static void copy_dim(struct ir_kernel *copy, struct ir_symbol *dim)
     own->number = dim->number;
     own->buffer = dim->buffer;
     own->axis = dim->axis;
-    own->is_one = dim->is_one;
+    own->few = dim->few;
 }
 
 struct ir_kernel *ir_kernel_at(struct ir_kernel *kernel, const int64_t *extents, const bool *known)

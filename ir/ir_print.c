@@ -309,16 +309,17 @@ static void print_order(struct text *out, const struct ir_buffer *buffer)
     }
 }
 
-/* `N = 1`: a dim that is 1 in all calls, where it belongs. */
+/* `N = 3`: a dim that is 3 in all calls, where it belongs. */
 static void print_extents(struct text *out, const struct ir_buffer *buffer)
 {
     for (int k = 0; k < buffer->rank; k++) {
         const struct ir_expr *extent = ir_buffer_extents(buffer)[k];
-        bool is_one = extent->kind == IR_SYMBOL && extent->symbol->is_one &&
-                      extent->symbol->buffer == buffer && extent->symbol->axis == k;
+        bool is_few = extent->kind == IR_SYMBOL && extent->symbol->few && extent->symbol->buffer == buffer &&
+                      extent->symbol->axis == k;
         text_string(out, k ? ", " : "");
         ir_print_expr(out, extent);
-        text_string(out, is_one ? " = 1" : "");
+        if (is_few)
+            text_format(out, " = %d", extent->symbol->few);
     }
 }
 

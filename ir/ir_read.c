@@ -246,16 +246,17 @@ static void bind_dim(struct ir_buffer *buffer, int axis)
     }
 }
 
-/* "= 1" behind a dim: it is that in all calls. */
-static void read_one(struct ir_reader *reader, const struct ir_expr *extent)
+/* "= 3" behind a dim: it is that in all calls. */
+static void read_few(struct ir_reader *reader, const struct ir_expr *extent)
 {
     bool is_dim = extent && extent->kind == IR_SYMBOL && extent->symbol->kind == IR_SYMBOL_DIM;
     if (reader->failed || !ir_reader_accept(reader, "="))
         return;
-    if ((!is_dim || ir_reader_small(reader) != 1) && !reader->failed)
-        ir_reader_expected(reader, "a dim that is 1");
+    int64_t few = ir_reader_small(reader);
+    if ((!is_dim || few < 1) && !reader->failed)
+        ir_reader_expected(reader, "a dim and its number");
     else if (is_dim)
-        extent->symbol->is_one = true;
+        extent->symbol->few = (int)few;
 }
 
 /* "[M, K = 1]"; returns how many there are. */
@@ -268,7 +269,7 @@ static int read_extents(struct ir_reader *reader, struct ir_expr **shape)
         if (rank)
             ir_reader_expect(reader, ",");
         shape[rank] = ir_read_expr(reader);
-        read_one(reader, shape[rank++]);
+        read_few(reader, shape[rank++]);
     }
     ir_reader_expect(reader, "]");
     return rank;

@@ -202,7 +202,8 @@ static const char *name_for(struct plain *plain, const char *name, int number)
 
 static void name_symbol(struct plain *plain, const struct ir_symbol *symbol)
 {
-    plain->symbols[symbol->slot] = symbol->is_one ? "1L" : name_for(plain, symbol->name, symbol->slot);
+    plain->symbols[symbol->slot] = symbol->few ? arena_format(&plain->arena, "%dL", symbol->few)
+                                               : name_for(plain, symbol->name, symbol->slot);
 }
 
 static bool name_declared(struct ir_stmt *stmt, void *context)

@@ -371,7 +371,7 @@ const char *plain_expr(struct plain *plain, const struct ir_expr *expr, enum pla
         break;
     case IR_SYMBOL:
         text = plain->symbols[expr->symbol->slot];
-        plain->used[expr->symbol->slot] = !expr->symbol->is_one;
+        plain->used[expr->symbol->slot] = !expr->symbol->few;
         break;
     case IR_LOAD:
         text = load_text(plain, expr);

@@ -126,7 +126,7 @@ static struct ir_kernel *instance_in_c(struct instance_making *making, const enu
 
 static struct ir_kernel *instance_as_written(struct instance_making *making)
 {
-    static const enum pass_id order[] = {PASS_ones,    PASS_restride, PASS_simplify,
+    static const enum pass_id order[] = {PASS_few,     PASS_restride, PASS_simplify,
                                          PASS_enclose, PASS_scalars,  PASS_reductions};
     return instance_in_c(making, order, sizeof order / sizeof *order);
 }
@@ -134,7 +134,7 @@ static struct ir_kernel *instance_as_written(struct instance_making *making)
 /* Likewise, with indices tested before the loops. NULL also where that is the same. */
 static struct ir_kernel *instance_vouched(struct instance_making *making, const struct ir_kernel *written)
 {
-    static const enum pass_id order[] = {PASS_ones,    PASS_restride, PASS_simplify,  PASS_enclose,
+    static const enum pass_id order[] = {PASS_few,     PASS_restride, PASS_simplify,  PASS_enclose,
                                          PASS_scalars, PASS_choose,   PASS_vouch_all, PASS_reductions};
     if (!written || making->request->trust_indices || !pass_block_may_stop(written->body))
         return NULL;
@@ -152,8 +152,9 @@ static void instance_demand(struct akg_kernel *kernel, const struct elaborate_re
     for (int i = 0; i < kernel->function->parameter_count; i++)
         if (result->needs_constant[i])
             atomic_store(&kernel->needs_constant[i], true);
+    int none = 0;
     if (result->needs_units)
-        atomic_store(&kernel->needs_units, true);
+        atomic_compare_exchange_strong(&kernel->few, &none, ELABORATE_FEW_ONE);
 }
 
 /* What the instance is for, by which it is found again. */
@@ -251,6 +252,20 @@ static akg_status instance_guarded(struct instance_making *making)
     return status;
 }
 
+/* Calls with ever other combinations of small extents are not to make ever more instances: from some on they
+ * are told apart by extents of one element alone. Routes to those that are there stay right. */
+static void instance_limit(struct akg_kernel *kernel)
+{
+    enum { MOST = 32 };
+    const struct jit_instance *instance = atomic_load_explicit(&kernel->instances, memory_order_relaxed);
+    int count = 0;
+
+    for (; instance && count < MOST; instance = instance->next)
+        count++;
+    if (count == MOST && atomic_load(&kernel->few) == ELABORATE_FEW_MOST)
+        atomic_store(&kernel->few, ELABORATE_FEW_ONE);
+}
+
 akg_status jit_make_instance(struct akg_kernel *kernel, const struct jit_request *request,
                              const struct jit_instance **instance, akg_diagnostics *diagnostics)
 {
@@ -274,6 +289,7 @@ akg_status jit_make_instance(struct akg_kernel *kernel, const struct jit_request
     if (status == AKG_OK && !making.retry) {
         making.instance->next = atomic_load_explicit(&kernel->instances, memory_order_relaxed);
         atomic_store_explicit(&kernel->instances, making.instance, memory_order_release);
+        instance_limit(kernel);
         *instance = making.instance;
     } else {
         jit_free_instance(making.instance);

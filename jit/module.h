@@ -93,8 +93,9 @@ struct akg_kernel {
     _Atomic(struct jit_route *) routes;       /* likewise */
     _Atomic(struct jit_route *) recent_route; /* the one of them that served last */
     atomic_bool *needs_constant;              /* per parameter; only ever set */
-    /* A broadcast, or the code, hangs on which axes have one element; only ever set. */
-    atomic_bool needs_units;
+    /* A broadcast, or the code, hangs on extents up to so many (ELABORATE_FEW_ONE, _MOST); 0: on none.
+     * What a key was made for stands in it. */
+    atomic_int few;
     pthread_mutex_t lock; /* held while an instance is made */
 };
 

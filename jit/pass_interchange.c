@@ -273,12 +273,24 @@ struct filling {
     bool fills;
 };
 
+/* Elements from one iteration of the loop to the next, along the last axis, or the one before it where the
+ * last one has a known extent; 0: it goes along others, or not at all. */
+static int64_t distance_of(const struct ir_access *access, const struct ir_symbol *variable)
+{
+    int last = access->buffer->rank - 1;
+    int64_t step = step_of(access, variable), rows;
+    if (step || last < 1 || access->buffer->shape[last]->kind != IR_INTEGER ||
+        !pass_step_of(access->indices[last - 1], variable, &rows) || rows != 1)
+        return step;
+    return access->buffer->shape[last]->integer;
+}
+
 static void look_between(struct filling *filling, const struct ir_access *access)
 {
     const struct ir_stmt *shorter = filling->shorter;
     int64_t count = shorter->high->integer - shorter->low->integer;
     filling->fills |= access->buffer->rank > 0 && count > 1 && count <= FEW &&
-                      step_of(access, filling->longer->symbol) == count &&
+                      distance_of(access, filling->longer->symbol) == count &&
                       step_of(access, shorter->symbol) == 1;
 }
 
@@ -296,13 +308,19 @@ static bool look_between_stores(struct ir_stmt *stmt, void *filling)
     return ir_stmt_expressions(stmt, look_between_loads, filling);
 }
 
-/* Whether the innermost loop, a short one, goes over what the longer one leaves out between two of its
- * elements. */
-static bool fills_gaps(const struct nest *nest, int longer)
+/* The short loop, the innermost one if there are several, that goes over what the longer one leaves out
+ * between two of its elements; -1: there is none. */
+static int find_filling(const struct nest *nest, int longer)
 {
-    struct filling filling = {.longer = nest->loops[longer], .shorter = nest->loops[nest->depth - 1]};
-    ir_block_walk(filling.shorter->body, look_between_stores, &filling);
-    return filling.fills;
+    for (int k = nest->depth - 1; k >= 0; k--) {
+        struct filling filling = {.longer = nest->loops[longer], .shorter = nest->loops[k]};
+        if (k == longer || !is_short(nest->loops[k]))
+            continue;
+        ir_block_walk(nest->loops[nest->depth - 1]->body, look_between_stores, &filling);
+        if (filling.fills)
+            return k;
+    }
+    return -1;
 }
 
 /* Whether the innermost loop, a short one, copies elements side by side: back ends copy short rows as they
@@ -320,13 +338,13 @@ static bool copies_rows(const struct nest *nest)
  * each other, each access is one of its own. */
 static void add_short_loops(struct pass *pass, struct nest *nest)
 {
-    int longer = longer_loop(nest), cost = nest->apart;
+    int longer = longer_loop(nest), cost = nest->apart, innermost = nest->depth - 1;
+    int filling = longer < 0 ? -1 : find_filling(nest, longer);
     const struct dependences *dependences;
 
-    if (longer < 0 || longer == nest->depth - 1 || copies_rows(nest) || !may_move(nest))
+    if (longer < 0 || (longer == innermost && filling < 0) || copies_rows(nest) || !may_move(nest))
         return;
-    bool fills = fills_gaps(nest, longer);
-    if (!fills && !may_matter(nest))
+    if (filling < 0 && !may_matter(nest))
         return;
     dependences = pass_dependences(pass, nest->loops[0]);
     if (!dependences)
@@ -336,8 +354,8 @@ static void add_short_loops(struct pass *pass, struct nest *nest)
     for (int k = 0; k < nest->depth; k++)
         if (is_short(nest->loops[k]) && nest->cost[k] < cost)
             nest->cost[k] = cost;
-    if (fills && cost < nest->apart)
-        nest->cost[nest->depth - 1] = cost;
+    if (filling >= 0 && cost < nest->apart)
+        nest->cost[filling] = filling == innermost ? cost : cost - 1;
 }
 
 /* ---- accesses -------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ static const struct pass_row pass_table[PASS_COUNT] = {
 /* Before fusion so that loops look alike and only what is meant stands between them, after it for what it
  * brought together. What notes things for back ends comes last. */
 static const enum pass_id usual_order[] = {
-    PASS_ones,     PASS_restride,  PASS_breaks,      PASS_count,     PASS_values,     PASS_branches,
+    PASS_few,      PASS_restride,  PASS_breaks,      PASS_count,     PASS_values,     PASS_branches,
     PASS_join,     PASS_narrow,    PASS_extents,     PASS_multiples, PASS_flat,       PASS_windows,
     PASS_sink,     PASS_ahead,     PASS_simplify,    PASS_exchange,  PASS_components, PASS_enclose,
     PASS_scalars,  PASS_classes,   PASS_phases,      PASS_collect,   PASS_digits,     PASS_indices,

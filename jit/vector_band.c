@@ -672,9 +672,10 @@ static bool stores_there(const struct band_builder *builder, const struct ir_stm
     return false;
 }
 
-/* Whether the loop accumulates elements that the band stores, as a triangular system does, or adds to the same ones
- * in each iteration of the band, to more and more of them: where the last of them was stored just before, or under
- * a mask, a vector that holds it cannot be loaded until it has reached memory, but it alone can. */
+/* Whether the loop accumulates elements that the band stores, as a triangular system does, or adds to the
+ * same ones in each iteration of the band, to more and more of them: where the last of them was stored just
+ * before, or under a mask, a vector that holds it cannot be loaded until it has reached memory, but it alone
+ * can. */
 static bool awaits_element(const struct band_builder *builder, const struct vector_loop *loop)
 {
     bool awaits = false, is_ragged = pass_mentions(loop->stmt->high, builder->outer.stmt->symbol) ||

@@ -18,7 +18,7 @@
 struct call_binding {
     struct akg_kernel *kernel;
     const akg_argument **arguments; /* NULL: the default holds */
-    bool units;                     /* which axes have one element is part of the key */
+    int few;                        /* extents up to it are part of the key; 0: none is */
     unsigned char *key;
     size_t key_length, key_capacity;
     uint64_t hash;
@@ -79,8 +79,8 @@ bool call_bind_fast(struct call_binding *binding, const akg_argument *arguments,
 bool call_make_key(struct call_binding *binding, jit_backend backend, bool trust_indices,
                    const struct dsl_argument *described);
 
-/* Bit k: axis k has one element. */
-unsigned call_tensor_units(const akg_tensor *tensor);
+/* The extents that are not above `most` (elaborate_few). */
+uint64_t call_tensor_few(const akg_tensor *tensor, int most);
 
 /* The arguments as the compiler wants them, in `arena`. */
 void call_describe(struct call_binding *binding, struct arena *arena, struct dsl_argument *described);

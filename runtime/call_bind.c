@@ -255,13 +255,14 @@ static inline bool key_bytes(struct call_binding *binding, const void *bytes, si
     return true;
 }
 
-unsigned call_tensor_units(const akg_tensor *tensor)
+uint64_t call_tensor_few(const akg_tensor *tensor, int most)
 {
-    unsigned units = 0;
+    uint64_t few = 0;
 
     for (int k = 0; k < tensor->rank; k++)
-        units |= (unsigned)(tensor_shape(tensor)[k] == 1) << k;
-    return units;
+        if (tensor_shape(tensor)[k] <= most)
+            few |= (uint64_t)tensor_shape(tensor)[k] << (ELABORATE_FEW_BITS * k);
+    return few;
 }
 
 static bool key_tensor(struct call_binding *binding, const akg_tensor *tensor, bool constant)
@@ -270,15 +271,15 @@ static bool key_tensor(struct call_binding *binding, const akg_tensor *tensor, b
                             (unsigned char)tensor->rank, tensor->contiguous | (constant ? 2 : 0)};
     unsigned char order[AKG_MAX_RANK];
     bool ordered = !tensor->contiguous && tensor_order(tensor, order);
-    unsigned units;
+    uint64_t few;
 
     row[3] |= ordered ? 4 : 0;
     if (!key_bytes(binding, row, sizeof row) || (ordered && !key_bytes(binding, order, (size_t)tensor->rank)))
         return false;
     if (constant && !key_bytes(binding, tensor_shape(tensor), sizeof(int64_t) * (size_t)tensor->rank))
         return false;
-    units = binding->units ? call_tensor_units(tensor) : 0;
-    return !binding->units || key_bytes(binding, &units, sizeof units);
+    few = call_tensor_few(tensor, binding->few);
+    return !binding->few || key_bytes(binding, &few, sizeof few);
 }
 
 static bool key_argument(struct call_binding *binding, int parameter, bool constant)
@@ -354,8 +355,8 @@ bool call_make_key(struct call_binding *binding, jit_backend backend, bool trust
     unsigned char head[3] = {(unsigned char)backend, trust_indices};
 
     if (!described)
-        binding->units = atomic_load_explicit(&binding->kernel->needs_units, memory_order_relaxed);
-    head[2] = binding->units;
+        binding->few = atomic_load_explicit(&binding->kernel->few, memory_order_relaxed);
+    head[2] = (unsigned char)binding->few;
     binding->key_length = 0;
     if (!key_bytes(binding, head, sizeof head))
         return false;
@@ -386,8 +387,8 @@ static struct dsl_argument call_describe_tensor(const struct call_binding *bindi
         .contiguous = tensor->contiguous,
         .order = ordered ? (const unsigned char *)arena_copy(arena, (const char *)order, (size_t)tensor->rank)
                          : NULL,
-        .units = call_tensor_units(tensor),
-        .units_known = binding->units};
+        .few = call_tensor_few(tensor, binding->few),
+        .few_known = binding->few};
 }
 
 static struct dsl_argument call_describe_default(struct call_binding *binding, struct arena *arena,
@@ -406,7 +407,7 @@ static struct dsl_argument call_describe_default(struct call_binding *binding, s
 
 void call_describe(struct call_binding *binding, struct arena *arena, struct dsl_argument *described)
 {
-    binding->units = atomic_load(&binding->kernel->needs_units);
+    binding->few = atomic_load(&binding->kernel->few);
     for (int i = 0; i < binding->kernel->function->parameter_count; i++) {
         const akg_argument *argument = binding->arguments[i];
         struct dsl_argument *to = &described[i];

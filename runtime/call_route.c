@@ -22,7 +22,7 @@ struct route_tensor {
     akg_dtype dtype;
     int rank;
     bool contiguous;
-    unsigned units;             /* where the route looks at them */
+    uint64_t few;               /* of the extents, where the route looks at them */
     const unsigned char *order; /* of one that is not contiguous (tensor_order); NULL: it has none */
     int buffer;
     const struct ir_buffer *fixed; /* the buffer, where an extent is compiled in; else NULL */
@@ -48,7 +48,7 @@ struct route_dim {
 struct call_route {
     struct jit_route head;
     const struct jit_instance *instance;
-    bool units;          /* which axes have one element is part of the form */
+    int few;             /* extents up to it are part of the form; 0: none is */
     bool one_shape;      /* of a @broadcast function: then all tensors have the same extents */
     bool results_differ; /* as of call_run */
     bool ties;           /* annotations tie extents together */
@@ -88,7 +88,7 @@ static inline bool route_take_tensor(const struct call_route *route, const struc
 {
     if (!tensor || tensor->dtype != row->dtype || tensor->rank != row->rank ||
         tensor->contiguous != row->contiguous || tensor->device || tensor->recording ||
-        (route->units && call_tensor_units(tensor) != row->units) ||
+        (route->few && call_tensor_few(tensor, route->few) != row->few) ||
         (row->fixed && !route_fits_extents(row->fixed, tensor)) ||
         (!row->contiguous && !route_fits_order(row, tensor)))
         return false;
@@ -287,7 +287,7 @@ static void route_add_tensor(struct call_route *route, const akg_tensor *tensor,
     route->tensors[route->tensor_count++] = (struct route_tensor){.dtype = tensor->dtype,
                                                                   .rank = tensor->rank,
                                                                   .contiguous = tensor->contiguous,
-                                                                  .units = call_tensor_units(tensor),
+                                                                  .few = call_tensor_few(tensor, route->few),
                                                                   .order = buffer->order,
                                                                   .buffer = buffer->index,
                                                                   .fixed = fixed ? buffer : NULL};
@@ -384,7 +384,7 @@ static bool route_fill(struct call_route *route, const struct call_run *run,
     const struct ir_kernel *kernel = run->instance->kernel;
 
     route->instance = run->instance;
-    route->units = binding->units;
+    route->few = binding->few;
     route->one_shape = binding->kernel->function->is_broadcast;
     route->results_differ = run->results_differ;
     route->ties = route_has_ties(kernel);

@@ -219,7 +219,7 @@ static void plan_tensor_argument(struct graph_plan *plan, akg_tensor *tensor, st
                                        .dtype = tensor->dtype,
                                        .rank = tensor->rank,
                                        .contiguous = tensor->contiguous,
-                                       .units_known = true,
+                                       .few_known = true,
                                        .shape = tensor_shape(tensor)};
     list_push(&plan->arena, &plan->described, NULL);
     if (call_describe_only(tensor->dtype, tensor->rank, tensor_shape(tensor), tensor->device,

@@ -149,7 +149,7 @@ static void test_two(void)
 {
     akg_module *module = compile();
     akg_kernel *kernel = akg_module_kernel(module, "twice");
-    akg_tensor *a = matrix(60, 500, 1), *b = matrix(500, 610, 2), *d = matrix(610, 4, 3),
+    akg_tensor *a = matrix(60, 500, 1), *b = matrix(500, 610, 2), *d = matrix(610, 5, 3),
                *e = matrix(610, 500, 4);
 
     for (int k = 0; k < 2; k++) {
@@ -159,7 +159,7 @@ static void test_two(void)
         CHECK_INT(deferred_of(kernel)->count, 2);
         CHECK_INT(made(kernel), 1 + k);
         CHECK(is_product(outputs[0], a, b, 60, 610, 500));
-        CHECK(is_product(outputs[1], outputs[0], last, 60, k ? 500 : 4, 610));
+        CHECK(is_product(outputs[1], outputs[0], last, 60, k ? 500 : 5, 610));
         akg_tensor_release(outputs[0]);
         akg_tensor_release(outputs[1]);
     }

@@ -1,10 +1,10 @@
 /*
- * pass_ones.c: puts 1 for extents that are 1 in all calls that the kernel is for.
+ * pass_few.c: puts numbers for extents that are the same few in all calls that the kernel is for.
  *
  * Consumes any kernel; changes what is computed and the shapes that indices have. What calls are refused for,
  * and the extents that they are asked for, stay as they are, so that they are told of these by name. It is
- * done here and not when names are resolved, for what a program may say does not hang on whether an extent is
- * 1: `N - 2` is no index that counts from the end.
+ * done here and not when names are resolved, for what a program may say does not hang on how large an extent
+ * is: of one element `N - 2` is no index that counts from the end.
  */
 #include "pass.h"
 
@@ -32,14 +32,14 @@ static void put_into_shape(struct pass *pass, struct ir_buffer *buffer)
         buffer->extents = shape;
 }
 
-bool pass_ones(struct pass *pass)
+bool pass_few(struct pass *pass)
 {
     struct ir_kernel *kernel = pass->kernel;
     bool any = false;
 
     for (int k = 0; k < kernel->dims.count; k++)
-        if (kernel->dims.items[k]->is_one) {
-            kernel->dims.items[k]->note = ir_integer(kernel, AKG_INT64, 1);
+        if (kernel->dims.items[k]->few) {
+            kernel->dims.items[k]->note = ir_integer(kernel, AKG_INT64, kernel->dims.items[k]->few);
             any = true;
         }
     if (any) {
