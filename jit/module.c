@@ -296,7 +296,7 @@ static void module_check_defaults(struct akg_kernel *kernel, const struct dsl_ar
  * bias 29 us, 3.8; to planes and back 12, 3 to 10; to bytes 76, 2.1; their mean 9.8, 1.5. */
 static void module_ask_few(struct akg_kernel *kernel)
 {
-    enum { DEEP = 3 };
+    enum { DEEP = 2 };
 
     if (!kernel->module->vectors.strict && ir_block_depth(kernel->general_kernel->body, DEEP) == DEEP &&
         !compose_is_pointwise(kernel->general_kernel))
