@@ -348,7 +348,8 @@ typedef struct jit_options {
     /* Code for all extents at once. Without it the first code of a kernel (of a signature of it) is for the
      * extents of its first call, which takes less time to make, and to run; code for all of them is made when
      * a call comes with others. What the two give may differ in the last places where a result is not
-     * `strict`; that then hangs on which call came first, and with any_shape on nothing but the call. */
+     * `strict`; that then hangs on which call came first, and with any_shape on nothing but the call, as long
+     * as a kernel has come with no more than 32 forms of arguments, of which extents from 1 to 4 are part. */
     bool any_shape;
 } jit_options;
 
