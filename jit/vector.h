@@ -141,7 +141,9 @@ struct vector_stream {
     bool is_stored, is_loaded, is_masked;
     bool is_apart;    /* in rows: no two rows have an element in common */
     bool is_gathered; /* the address from which lanes count their elements: it does not move */
-    int ahead; /* in a part of a band: the slot with how far what is to be fetched lies; 0: nothing is */
+    bool is_table; /* likewise, by bytes: it is where the tensor begins, also where others gather words from
+                      it */
+    int ahead;     /* in a part of a band: the slot with how far what is to be fetched lies; 0: nothing is */
 };
 
 /* In rows: the row of a stream is found by an element of another one, which has one for each row:

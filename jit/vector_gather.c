@@ -58,16 +58,19 @@ static bool same_access(const struct ir_access *a, const struct ir_access *b)
     return a->buffer == b->buffer;
 }
 
-static int stream_of(struct vector_builder *builder, const struct ir_access *access, const bool *in_address)
+static int stream_of(struct vector_builder *builder, const struct ir_access *access, const bool *in_address,
+                     bool is_table)
 {
     struct vector_loop *loop = builder->loop;
     struct vector_stream stream = {.access = vector_origin(builder, access, in_address),
                                    .dtype = access->buffer->dtype,
                                    .is_loaded = true,
-                                   .is_gathered = true};
+                                   .is_gathered = true,
+                                   .is_table = is_table};
     int number = loop->streams.count;
     for (int k = 0; k < number; k++)
-        if (loop->streams.items[k].is_gathered && same_access(loop->streams.items[k].access, stream.access))
+        if (loop->streams.items[k].is_gathered && loop->streams.items[k].is_table == is_table &&
+            same_access(loop->streams.items[k].access, stream.access))
             return k;
     if (number >= VECTOR_STREAMS)
         return vector_refuse(builder);
@@ -311,16 +314,10 @@ static bool is_table(const struct vector_builder *builder, const struct ir_acces
            !builder->is_serial && !is_tested(builder, access, 0);
 }
 
-/* -1: it is another. */
-static int look_up(struct vector_builder *builder, struct vector_value value, const struct ir_access *access,
-                   int index)
+/* The index of an element of such a table; -1: it is another one. */
+static int index_of_table(const struct vector_builder *builder, const struct ir_access *access, int index)
 {
-    int byte = builder->refused || !is_table(builder, access) || index < 0 ? -1 : byte_of(builder, index);
-    if (byte < 0)
-        return -1;
-    value.operands[0] = byte;
-    value.bits = BYTES;
-    return vector_add(builder, value);
+    return builder->refused || !is_table(builder, access) || index < 0 ? -1 : byte_of(builder, index);
 }
 
 /* ---- all -------------------------------------------------------------------------------------------- */
@@ -363,11 +360,14 @@ int vector_gather(struct vector_builder *builder, const struct ir_access *access
     if (builder->is_serial && (builder->mask >= 0 || in_words))
         return vector_refuse(builder);
     vector_lane_indices(builder, access, in_address, indices);
-    value.stream = builder->refused ? 0 : stream_of(builder, access, in_address);
+    int byte = index_of_table(builder, access, indices[0]);
+    value.stream = builder->refused ? 0 : stream_of(builder, access, in_address, byte >= 0);
     value.epoch = epoch;
-    int byte = look_up(builder, value, access, indices[0]);
-    if (byte >= 0)
-        return byte;
+    if (byte >= 0 && !builder->refused) {
+        value.operands[0] = byte;
+        value.bits = BYTES;
+        return vector_add(builder, value);
+    }
     int distance = vector_distance(builder, access, value.stream, indices);
     if (builder->refused || distance < 0)
         return vector_refuse(builder);

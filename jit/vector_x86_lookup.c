@@ -32,28 +32,14 @@ int machine_lookup(struct machine *machine, const struct vector_value *value, in
     return result;
 }
 
-/* Where the table begins, in rax: where words are gathered out of it, too, its address is the word's that it
- * begins in, and another slot says how far behind that. */
-static void find_table(struct machine *machine, int stream)
-{
-    const struct vector_loop *loop = machine->loop;
-    struct x86_instruction take = {.form = X86_MOV, .reg = X86_RAX, .has_memory = true};
-    take.memory = machine_slot(machine, loop->streams.items[stream].slot);
-    machine_add(machine, take);
-    for (int k = 0; k < loop->arguments.count; k++) {
-        if (loop->arguments.items[k].kind != VECTOR_ARGUMENT_ALIGNMENT ||
-            loop->arguments.items[k].stream != stream)
-            continue;
-        take.form = X86_ADD;
-        take.memory = machine_slot(machine, k);
-        machine_add(machine, take);
-    }
-}
-
 void machine_setup_lookup(struct machine *machine, const struct machine_kept *kept)
 {
     enum { VECTOR_BYTES = BITS / 8 };
-    find_table(machine, kept->number);
+    int slot = machine->loop->streams.items[kept->number].slot;
+    machine_add(machine, (struct x86_instruction){.form = X86_MOV,
+                                                  .reg = X86_RAX,
+                                                  .has_memory = true,
+                                                  .memory = machine_slot(machine, slot)});
     machine_add(machine,
                 (struct x86_instruction){.form = X86_VMOVUPS_LOAD,
                                          .bits = BITS,

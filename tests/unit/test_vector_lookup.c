@@ -11,25 +11,31 @@
 #include "api_support.h"
 #include "check.h"
 
-static const char program[] = "def both(x: T[256], at: uint8[M], by: int32[M]):\n"
+static const char program[] = "def both(x: T[256], z: T[256], at: uint8[M], by: int32[M]):\n"
                               "    y = output_tensor((M,), x.dtype)\n"
                               "    for i in range(M):\n"
                               "        y[i] = x[at[i]] + x[by[i]]\n"
                               "    return y\n"
-                              "def turned(x: T[256], at: uint8[M], by: int32[M]):\n"
+                              "def turned(x: T[256], z: T[256], at: uint8[M], by: int32[M]):\n"
                               "    y = output_tensor((M,), x.dtype)\n"
                               "    for i in range(M):\n"
                               "        y[i] = x[by[i] % 200] - x[at[M - 1 - i]]\n"
                               "    return y\n"
-                              "def bytes_alone(x: T[256], at: uint8[M], by: int32[M]):\n"
+                              "def chosen(x: T[256], z: T[256], at: uint8[M], by: int32[M]):\n"
                               "    y = output_tensor((M,), x.dtype)\n"
                               "    for i in range(M):\n"
-                              "        y[i] = x[at[i]] + cast(by[i], x.dtype)\n"
+                              "        a = z[at[i]] if z[2 * i] > x[i] else x[2 * i]\n"
+                              "        y[i] = x[130 - i] if z[i + 1] > max(a, x[by[i]]) else x[at[i]]\n"
+                              "    return y\n"
+                              "def bytes_alone(x: T[256], z: T[256], at: uint8[M], by: int32[M]):\n"
+                              "    y = output_tensor((M,), x.dtype)\n"
+                              "    for i in range(M):\n"
+                              "        y[i] = x[at[i]] + cast(by[i], x.dtype) + z[at[i]]\n"
                               "    return y\n";
 
-static const char *const names[] = {"both", "turned", "bytes_alone"};
+static const char *const names[] = {"both", "turned", "bytes_alone", "chosen"};
 
-enum { TABLE = 256, AROUND = 8, INDICES = 150 };
+enum { TABLE = 256, AROUND = 8, INDICES = 120 };
 
 static akg_module *compile(jit_backend backend, const char *target)
 {
@@ -45,13 +51,16 @@ static akg_module *compile(jit_backend backend, const char *target)
 static akg_tensor *call(akg_module *module, const char *name, akg_tensor *longer, int64_t offset,
                         int64_t count)
 {
-    akg_tensor *table = NULL, *at = api_range(AKG_UINT8, 1, &count, 3, 7),
-               *by = api_range(AKG_INT32, 1, &count, 0, 1), *y = NULL;
+    akg_tensor *table = NULL, *other = api_range(akg_tensor_dtype(longer), 1, (int64_t[]){TABLE}, 9, 11),
+               *at = api_range(AKG_UINT8, 1, &count, 3, 7), *by = api_range(AKG_INT32, 1, &count, 0, 1),
+               *y = NULL;
     CHECK(akg_tensor_view(longer, 1, (int64_t[]){TABLE}, (int64_t[]){1}, offset, &table) == AKG_OK);
-    akg_argument arguments[] = {api_tensor(NULL, table), api_tensor(NULL, at), api_tensor(NULL, by)};
+    akg_argument arguments[] = {api_tensor(NULL, table), api_tensor(NULL, other), api_tensor(NULL, at),
+                                api_tensor(NULL, by)};
 
-    CHECK(akg_kernel_call(akg_module_kernel(module, name), arguments, 3, NULL, &y, NULL) == AKG_OK);
+    CHECK(akg_kernel_call(akg_module_kernel(module, name), arguments, 4, NULL, &y, NULL) == AKG_OK);
     akg_tensor_release(table);
+    akg_tensor_release(other);
     akg_tensor_release(at);
     akg_tensor_release(by);
     return y;
