@@ -631,71 +631,6 @@ static void add_loop(struct band_builder *builder, struct vector_loop *loop)
     list_push(builder->arena, &builder->band->parts, part);
 }
 
-/* Whether the access never comes to the element that is stored: along some axis it ends before it. (Both are
- * the same in all iterations of the band.) */
-static bool ends_before(const struct band_builder *builder, const struct ir_stmt *loop,
-                        const struct ir_access *access, const struct ir_access *stored)
-{
-    const struct ir_symbol *symbol = builder->outer.stmt->symbol;
-    for (int axis = 0; axis < access->buffer->rank; axis++)
-        if (access->indices[axis]->kind == IR_SYMBOL && access->indices[axis]->symbol == loop->symbol &&
-            loop->step == 1 && ir_expr_equal(stored->indices[axis], loop->high) && pass_is_pure(loop->high) &&
-            !pass_mentions(loop->high, symbol))
-            return true;
-    return false;
-}
-
-/* Whether both are in the row of the iteration, which is another one in each: what is stored there was not
- * stored just before by another iteration. */
-static bool is_in_own_row(const struct band_builder *builder, const struct ir_access *access,
-                          const struct ir_access *stored)
-{
-    for (int axis = 0; axis < access->buffer->rank; axis++)
-        if (ir_expr_equal(access->indices[axis], stored->indices[axis]) &&
-            vector_slope_of(&builder->outer, access->indices[axis]).linear &&
-            pass_mentions(access->indices[axis], builder->outer.stmt->symbol))
-            return true;
-    return false;
-}
-
-/* Whether the block stores into elements that the access may come to. */
-static bool stores_there(const struct band_builder *builder, const struct ir_stmt *loop,
-                         const struct ir_access *access, const struct ir_stmt *block)
-{
-    for (const struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
-        if ((stmt->kind == IR_STORE && stmt->access.buffer == access->buffer &&
-             !is_in_own_row(builder, access, &stmt->access) &&
-             !ends_before(builder, loop, access, &stmt->access)) ||
-            stores_there(builder, loop, access, stmt->body) ||
-            stores_there(builder, loop, access, stmt->otherwise))
-            return true;
-    return false;
-}
-
-/* Whether the loop accumulates elements that the band stores, as a triangular system does, or adds to the
- * same ones in each iteration of the band, to more and more of them: where the last of them was stored just
- * before, or under a mask, a vector that holds it cannot be loaded until it has reached memory, but it alone
- * can. */
-static bool awaits_element(const struct band_builder *builder, const struct vector_loop *loop)
-{
-    bool awaits = false, is_ragged = pass_mentions(loop->stmt->high, builder->outer.stmt->symbol) ||
-                                     pass_mentions(loop->stmt->low, builder->outer.stmt->symbol);
-    if (loop->is_serial || (!loop->accumulators.count && !is_ragged) || loop->calls ||
-        builder->options->strict)
-        return false;
-    for (int k = 0; k < loop->streams.count; k++) {
-        const struct vector_stream *stream = &loop->streams.items[k];
-        if (stream->step_kind != VECTOR_UNIT)
-            return false;
-        bool counts = loop->accumulators.count || (stream->is_stored && stream->is_loaded);
-        awaits |= counts && stores_there(builder, loop->stmt, stream->access, builder->outer.stmt->body);
-    }
-    for (int k = 0; k < loop->values.count; k++)
-        if (loop->values.items[k].kind == VECTOR_INDEX)
-            return false;
-    return awaits;
-}
-
 /* Whether a few iterations take less one after the other: each waits for the one before, but rows overlap. */
 static bool is_slow_at_first(const struct vector_loop *loop)
 {
@@ -736,7 +671,7 @@ static void add_split_loop(struct band_builder *builder, struct vector_loop *loo
     }
     int large = large_enough(builder, loop);
     struct vector_loop *rest = vector_serial_build(builder->arena, loop->stmt, builder->options);
-    if (!rest || (!large && (!awaits_element(builder, loop) || rest->wide != loop->wide))) {
+    if (!rest || (!large && (!vector_awaits_element(&builder->outer, loop) || rest->wide != loop->wide))) {
         add_loop(builder, loop);
         return;
     }

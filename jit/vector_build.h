@@ -121,6 +121,14 @@ static inline bool vector_step_is_large(const struct ir_stmt *stmt)
 /* Products that are only added to something are not rounded. */
 void vector_fuse(struct vector_builder *builder);
 
+/* ---- vector_await.c ---- */
+
+/* Whether the loop accumulates elements that the band stores, as a triangular system does, or adds to the
+ * same ones in each iteration of the band, to more and more of them: where the last of them was stored just
+ * before, or under a mask, a vector that holds it cannot be loaded until it has reached memory, but it alone
+ * can. */
+bool vector_awaits_element(const struct vector_builder *outer, const struct vector_loop *loop);
+
 /* ---- vector_fetch.c ---- */
 
 /* Gives streams of a band's parts slots with how far ahead they fetch, and parts that with the elements of
