@@ -524,6 +524,9 @@ int vector_work(const struct vector_loop *loop);
  * way than memory could bring (Zen 5: both extremes of 64 MiB 1.77 ms, and 1.27 with what lies two pages
  * ahead fetched; a plain sum gains nothing). */
 bool vector_is_slow_sum(const struct vector_loop *loop);
+/* Whether it does nothing but load tensors, each at one place in an iteration, and accumulate, on a processor
+ * that asks for too little of memory by itself then. */
+bool vector_is_plain_sum(const struct vector_loop *loop, const struct vector_options *options);
 /* Iterations between two that are accumulated into the same partial result: the same for every target. */
 int vector_partials(const struct vector_loop *loop);
 /* Whether the loop, or a part of the band that it is, has SCANs. */

@@ -174,6 +174,29 @@ static void fetch_buffers(struct fetching *fetching, int least, int most)
     }
 }
 
+/* Whether an earlier stream is of the same buffer. */
+static bool is_fetched_before(const struct vector_loop *part, int number)
+{
+    for (int k = 0; k < number; k++)
+        if (part->streams.items[k].access->buffer == part->streams.items[number].access->buffer)
+            return true;
+    return false;
+}
+
+bool vector_is_plain_sum(const struct vector_loop *loop, const struct vector_options *options)
+{
+    bool is_whole = loop->streams.count > 0 && !loop->is_serial && !loop->calls && !loop->stops &&
+                    !loop->choices.count && !loop->picks.count && !loop->is_even && !loop->is_rest;
+    for (int k = 0; k < loop->streams.count; k++) {
+        const struct vector_stream *stream = &loop->streams.items[k];
+        is_whole &= stream->step_kind == VECTOR_UNIT && !stream->is_gathered && !stream->is_stored &&
+                    stream->low == stream->high && !is_fetched_before(loop, k);
+    }
+    for (int k = 0; k < loop->values.count; k++)
+        is_whole &= loop->values.items[k].type != VECTOR_MASK && loop->values.items[k].mask < 0;
+    return is_whole && options->splits && loop->accumulators.count && !vector_has_scans(loop);
+}
+
 bool vector_is_slow_sum(const struct vector_loop *loop)
 {
     int work = 0;
@@ -200,10 +223,11 @@ static void fetch_for_sum(struct fetching *fetching)
     const struct vector_band *band = fetching->band->band;
     for (int k = 0; k < band->parts.count; k++) {
         struct vector_loop *part = band->parts.items[k].loop;
-        if (!may_fetch(part) || !vector_is_slow_sum(part))
+        if (!may_fetch(part) || !(vector_is_slow_sum(part) || vector_is_plain_sum(part, fetching->options)))
             continue;
         part->is_part = true;
-        fetch_during(fetching, k, part->streams.items[0].access->buffer);
+        for (int s = 0; s < part->streams.count; s++)
+            fetch_during(fetching, k, part->streams.items[s].access->buffer);
     }
 }
 
