@@ -524,6 +524,8 @@ int vector_work(const struct vector_loop *loop);
  * way than memory could bring (Zen 5: both extremes of 64 MiB 1.77 ms, and 1.27 with what lies two pages
  * ahead fetched; a plain sum gains nothing). */
 bool vector_is_slow_sum(const struct vector_loop *loop);
+/* Whether an earlier stream is of the same tensor. */
+bool vector_stream_is_again(const struct vector_loop *loop, int number);
 /* Whether it does nothing but load tensors, each at one place in an iteration, and accumulate, on a processor
  * that asks for too little of memory by itself then. */
 bool vector_is_plain_sum(const struct vector_loop *loop, const struct vector_options *options);

@@ -174,11 +174,10 @@ static void fetch_buffers(struct fetching *fetching, int least, int most)
     }
 }
 
-/* Whether an earlier stream is of the same buffer. */
-static bool is_fetched_before(const struct vector_loop *part, int number)
+bool vector_stream_is_again(const struct vector_loop *loop, int number)
 {
     for (int k = 0; k < number; k++)
-        if (part->streams.items[k].access->buffer == part->streams.items[number].access->buffer)
+        if (loop->streams.items[k].access->buffer == loop->streams.items[number].access->buffer)
             return true;
     return false;
 }
@@ -190,7 +189,7 @@ bool vector_is_plain_sum(const struct vector_loop *loop, const struct vector_opt
     for (int k = 0; k < loop->streams.count; k++) {
         const struct vector_stream *stream = &loop->streams.items[k];
         is_whole &= stream->step_kind == VECTOR_UNIT && !stream->is_gathered && !stream->is_stored &&
-                    stream->low == stream->high && !is_fetched_before(loop, k);
+                    stream->low == stream->high && !vector_stream_is_again(loop, k);
     }
     for (int k = 0; k < loop->values.count; k++)
         is_whole &= loop->values.items[k].type != VECTOR_MASK && loop->values.items[k].mask < 0;

@@ -113,21 +113,12 @@ static bool may_store_past(const struct machine *machine, const machine_section 
     return true;
 }
 
-/* Whether an earlier stream is of the same tensor. */
-static bool is_counted(const struct vector_loop *loop, int number)
-{
-    for (int k = 0; k < number; k++)
-        if (loop->streams.items[k].access->buffer == loop->streams.items[number].access->buffer)
-            return true;
-    return false;
-}
-
 /* Iterations that go over so many bytes, each tensor taken once. */
 static int least_count(const struct vector_loop *loop, int limit)
 {
     int bytes = 0;
     for (int k = 0; k < loop->streams.count; k++)
-        if (!is_counted(loop, k))
+        if (!vector_stream_is_again(loop, k))
             bytes += dtype_table[loop->streams.items[k].dtype].size;
     return limit / bytes;
 }

@@ -8,6 +8,7 @@
 #include "../../base/dtype.h"
 #include "../../base/format.h"
 #include "../../base/memory.h"
+#include "../../base/number.h"
 #include "../../base/text.h"
 #include "../../base/version.h"
 
@@ -665,8 +666,26 @@ static void test_status(void)
     akg_free(NULL);
 }
 
+/* Quotients by powers of two are products: of every one that has an inverse, and of none else. */
+static void test_inverses(void)
+{
+    for (int k = -149; k < 128; k++) {
+        union dtype_value value = dtype_from_double(AKG_FLOAT32, ldexp(1, k)), inverse;
+        inverse.i = (int64_t)number_inverse_bits((uint32_t)value.i, false);
+        CHECK(k < -126 || k == 127 ? inverse.i == 0 : inverse.f == ldexpf(1, -k));
+    }
+    for (int k = -1074; k < 1024; k++) {
+        union dtype_value value = {.d = -ldexp(1, k)}, inverse;
+        inverse.i = (int64_t)number_inverse_bits((uint64_t)value.i, true);
+        CHECK(k < -1022 || k == 1023 ? inverse.i == 0 : inverse.d == -ldexp(1, -k));
+    }
+    CHECK(number_inverse_bits(0, true) == 0 && number_inverse_bits(0x7f800000, false) == 0 &&
+          number_inverse_bits(0x40400000 /* 3 */, false) == 0);
+}
+
 int main(void)
 {
+    test_inverses();
     test_halves();
     for (size_t i = 0; i < sizeof every_integer / sizeof *every_integer; i++)
         test_saturation(every_integer[i]);
