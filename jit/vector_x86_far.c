@@ -15,6 +15,7 @@
  * vector is stored as usual first, so that the next one begins where a vector in memory does; its last lanes
  * are stored again. And loops that accumulate fetch so too, if they make so much of what they load that fewer
  * loads are on their way than memory could bring: from some pages on, for each call has a piece of the loop.
+ * Where vectors are computed by halves those do, too, that do nothing but add up what they load.
  * So do those that load neighbours and store where they loaded, or nowhere: from as many bytes on as others
  * go past the caches.
  *
