@@ -60,9 +60,9 @@ struct elaborate_result {
      * again with those constant. */
     bool *needs_constant;
     bool retry;
-    bool needs_units; /* a broadcast hangs on which axes have one element: few_known must be set */
-    bool is_open;     /* what is called hangs on extents that the general signature leaves open: the kernel is
-                         of some of them, and no other call need do the same */
+    bool needs_ones; /* a broadcast hangs on which axes have one element: few_known must be set */
+    bool is_open;    /* what is called hangs on extents that the general signature leaves open: the kernel is
+                        of some of them, and no other call need do the same */
     /* For reports of a general signature: */
     akg_dtype *type_class; /* per buffer of the kernel: a variable number where the dtype stayed open,
                               else AKG_DTYPE_COUNT; equal numbers are one dtype */

@@ -4,7 +4,7 @@
  *
  * An operand that must be repeated becomes a view: a buffer that is in no kernel, whose loads are loads of
  * the operand with other indices. Which axes have one element decides what code comes out, so it must be
- * known when compiling: where it is not, elaboration asks for it (elaborate_result.needs_units).
+ * known when compiling: where it is not, elaboration asks for it (elaborate_result.needs_ones).
  */
 #include <string.h>
 
@@ -102,7 +102,7 @@ static bool broadcast_match(struct broadcast *b, const struct ir_expr *first, co
         return false;
     }
     if (!e->few_known && !e->general) {
-        e->result->needs_units = e->result->retry = true;
+        e->result->needs_ones = e->result->retry = true;
         return true;
     }
     precondition.condition = ir_operation(e->kernel, OP_EQ, expr_copy(e, first), expr_copy(e, second), NULL);

@@ -413,11 +413,8 @@ void layout_apply(struct arena *arena, const struct token_list *words, struct to
     layout->arena = arena;
     layout->out = tokens;
     layout->diagnostics = diagnostics;
-    if (tokens->capacity ==
-        0) { /* about as many as there are words: a list that grows would take twice the memory */
-        tokens->capacity = words->count + 64;
-        tokens->items = arena_array(arena, struct token, tokens->capacity);
-    }
+    /* and the starts and ends of blocks: a list that grows would take twice the memory */
+    list_reserve(arena, tokens, words->count + words->count / 8 + 16);
     for (int i = 0; i < words->count; i++) {
         const struct token *word = &words->items[i];
         bool first_on_line = i == 0 || words->items[i - 1].kind == LINE_END;

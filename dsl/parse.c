@@ -48,8 +48,7 @@ static void parse_reserve(struct arena *arena, const struct dsl_source *source, 
         count += byte != ' ' && !(word && inside);
         inside = word;
     }
-    words->items = arena_array(arena, struct token, count);
-    words->capacity = (int)count;
+    list_reserve(arena, words, (int)count);
 }
 
 /* False where memory ran out. */
@@ -61,8 +60,6 @@ static bool parse_in(struct parser *p, struct arena *words_arena, struct arena *
         return false;
     parse_reserve(words_arena, p->source, &words);
     lexer_scan(words_arena, p->source, &words, NULL, p->diagnostics);
-    tokens.capacity = words.count + 16; /* and the starts and ends of blocks: it may grow */
-    tokens.items = arena_array(tokens_arena, struct token, tokens.capacity);
     layout_apply(tokens_arena, &words, &tokens, p->diagnostics);
     arena_free(words_arena);
     p->tokens = &tokens;

@@ -153,7 +153,7 @@ static void instance_demand(struct akg_kernel *kernel, const struct elaborate_re
         if (result->needs_constant[i])
             atomic_store(&kernel->needs_constant[i], true);
     int none = 0;
-    if (result->needs_units)
+    if (result->needs_ones)
         atomic_compare_exchange_strong(&kernel->few, &none, ELABORATE_FEW_ONE);
 }
 

@@ -691,9 +691,16 @@ bool vector_plan_splits(const struct vector_plan *plan, const struct ir_stmt *st
     return false;
 }
 
+/* No more iterations than stay together, however long each is. */
+static bool is_one_piece(const struct ir_stmt *loop)
+{
+    return !loop->reductions.count && split_grain(loop) == SPLIT_GRAIN_VECTORS &&
+           vector_extent_below(loop, SPLIT_GRAIN_VECTORS + 1);
+}
+
 bool vector_plan_is_split(const struct vector_plan *plan, const struct ir_stmt *stmt)
 {
-    return vector_plan_splits(plan, stmt) && work_at_most(stmt) >= SPLIT_LEAST_WORK;
+    return vector_plan_splits(plan, stmt) && work_at_most(stmt) >= SPLIT_LEAST_WORK && !is_one_piece(stmt);
 }
 
 int vector_plan_find(const struct vector_plan *plan, const struct ir_stmt *stmt)

@@ -150,6 +150,7 @@ void machine_build_step(struct machine *machine, machine_section *section, int s
 {
     const struct vector_loop *loop = machine->loop;
     int *registers = arena_array(machine->arena, int, loop->values.count);
+    list_reserve(machine->arena, section, loop->values.count);
     machine->section = section;
     machine->ahead = ahead;
     machine->is_uncrossed = machine->may_leave_uncrossed && !is_last && machine->lanes == 8;
@@ -365,8 +366,11 @@ static int most_pressure(struct machine *machine, const struct sections *section
 static void build_round(struct machine *machine, machine_section *sections)
 {
     machine->round = machine->steps;
-    for (int k = 0; k < machine->steps; k++)
+    for (int k = 0; k < machine->steps; k++) {
+        if (k)
+            list_reserve(machine->arena, &sections[k], sections[k - 1].count);
         machine_build_step(machine, &sections[k], k, k * machine->lanes, false);
+    }
     machine->round = 1;
 }
 

@@ -50,16 +50,26 @@ enum machine_kind {
     MACHINE_RARE   /* of a function of vectors, for the lanes of a mask, where there are any */
 };
 
-struct machine_item {
+struct machine_call {
     enum machine_kind kind;
-    struct x86_instruction instruction;
     const void *function;
     int result, *arguments, count; /* virtual registers */
     int lanes;
     bool wide;
     struct machine_rarity *rarities; /* of MACHINE_RARE: of each vector */
     int vectors;
+    int bits, line; /* as of instructions */
 };
+
+struct machine_item {
+    struct x86_instruction instruction;
+    struct machine_call *call; /* NULL: it is an instruction */
+};
+
+static inline enum machine_kind machine_kind_of(const struct machine_item *item)
+{
+    return item->call ? item->call->kind : MACHINE_INSTRUCTION;
+}
 
 typedef LIST(struct machine_item) machine_section;
 
@@ -251,11 +261,12 @@ static inline struct x86_instruction *machine_next(struct machine *machine)
     machine_section *section = machine->section;
     list_reserve(machine->arena, section, 1);
     struct machine_item *item = &section->items[section->count++];
-    item->kind = MACHINE_INSTRUCTION; /* the rest is for calls */
+    item->call = NULL;
     return &item->instruction;
 }
 
-/* Appends it to the section. */
+/* Appends it to the section, with the line it is of. */
+void machine_add_call(struct machine *machine, struct machine_call call);
 static inline void machine_add(struct machine *machine, struct x86_instruction instruction)
 {
     struct x86_instruction *next = machine_next(machine);

@@ -91,7 +91,7 @@ static void find_last_uses(struct machine *machine, const machine_section *secti
     for (int k = 0; k < section->count; k++) {
         const struct machine_item *item = &section->items[k];
         const struct x86_instruction *instruction = &item->instruction;
-        if (item->kind == MACHINE_INSTRUCTION) {
+        if (!item->call) {
             note_use(registers, instruction->reg, k);
             note_use(registers, instruction->vvvv, k);
             if (!instruction->has_memory)
@@ -100,9 +100,9 @@ static void find_last_uses(struct machine *machine, const machine_section *secti
             note_use(registers, instruction->memory.index, k);
             note_use(registers, instruction->mask, k);
         } else {
-            for (int argument = 0; argument < item->count; argument++)
-                note_use(registers, item->arguments[argument], k);
-            note_use(registers, item->result, k);
+            for (int argument = 0; argument < item->call->count; argument++)
+                note_use(registers, item->call->arguments[argument], k);
+            note_use(registers, item->call->result, k);
         }
     }
 }
@@ -130,12 +130,13 @@ int machine_pressure(struct machine *machine, const machine_section *section)
         return 0;
     find_last_uses(machine, section);
     for (int k = 0; k < section->count; k++) {
-        if (section->items[k].kind == MACHINE_RARE) {
+        const struct machine_call *call = section->items[k].call;
+        if (call && call->kind == MACHINE_RARE) {
             most = live + GATE > most ? live + GATE : most;
-            live -= ends_here(machine, section->items[k].arguments, section->items[k].count, k);
+            live -= ends_here(machine, call->arguments, call->count, k);
             continue;
         }
-        if (section->items[k].kind != MACHINE_INSTRUCTION) {
+        if (call) {
             most = MACHINE_VECTORS; /* nothing lives through a call */
             break;
         }
@@ -157,7 +158,7 @@ int machine_pressure(struct machine *machine, const machine_section *section)
     for (int k = 0; k < section->count; k++) {
         const struct x86_instruction *instruction = &section->items[k].instruction;
         int field = target_of(instruction, operands_of(instruction));
-        if (section->items[k].kind == MACHINE_INSTRUCTION && field != NO_FIELD)
+        if (!section->items[k].call && field != NO_FIELD)
             register_of(machine, number_at(instruction, field))->at = -1;
     }
     return most;
@@ -249,12 +250,12 @@ void machine_drop_unused(struct machine *machine, machine_section *section)
     int first = section->count;
     for (int k = section->count - 1; k >= 0; k--) {
         struct machine_item *item = &section->items[k];
-        if (item->kind == MACHINE_INSTRUCTION && is_unused(machine, &item->instruction, used))
+        if (!item->call && is_unused(machine, &item->instruction, used))
             continue;
-        if (item->kind == MACHINE_INSTRUCTION)
+        if (!item->call)
             note_operands(&item->instruction, used);
-        for (int argument = 0; item->kind != MACHINE_INSTRUCTION && argument < item->count; argument++)
-            used[item->arguments[argument] - MACHINE_VIRTUAL] = true;
+        for (int argument = 0; item->call && argument < item->call->count; argument++)
+            used[item->call->arguments[argument] - MACHINE_VIRTUAL] = true;
         if (--first != k)
             section->items[first] = *item;
     }
@@ -323,9 +324,9 @@ static int note_uses(struct machine *machine, struct machine_uses *uses, const m
     int total = 0;
     for (int k = 0; k < section->count; k++) {
         const struct machine_item *item = &section->items[k];
-        if (item->kind != MACHINE_INSTRUCTION) {
-            for (int argument = 0; argument < item->count; argument++)
-                note_named(machine, uses, item->arguments[argument], &total, turn, k);
+        if (item->call) {
+            for (int argument = 0; argument < item->call->count; argument++)
+                note_named(machine, uses, item->call->arguments[argument], &total, turn, k);
             continue;
         }
         for (unsigned left = operands_of(&item->instruction); left; left &= left - 1)
@@ -564,36 +565,36 @@ static void append_load(struct machine *machine, enum x86_form form, int bits, i
 
 static void place_call(struct machine *machine, const machine_section *section, int position)
 {
-    const struct machine_item *item = &section->items[position];
-    machine->line = item->instruction.line;
+    const struct machine_call *call = section->items[position].call;
+    machine->line = call->line;
     empty_registers(machine, section, position);
-    for (int k = 0; k < item->count; k++) {
-        struct machine_register *entry = register_of(machine, item->arguments[k]);
+    for (int k = 0; k < call->count; k++) {
+        struct machine_register *entry = register_of(machine, call->arguments[k]);
         append_load(machine, X86_VMOVUPS_LOAD, entry->bits, k, entry->home);
     }
-    append_call(machine, item->function);
-    enter(&machine->vector_file, register_of(machine, item->result), item->result, 0);
-    written(machine, item->result);
-    drop_if_last(machine, item->result, position);
+    append_call(machine, call->function);
+    enter(&machine->vector_file, register_of(machine, call->result), call->result, 0);
+    written(machine, call->result);
+    drop_if_last(machine, call->result, position);
 }
 
 /* The homes of the arguments are arrays of their lanes. */
 static void place_lanes(struct machine *machine, const machine_section *section, int position)
 {
-    const struct machine_item *item = &section->items[position];
-    struct machine_register *result = register_of(machine, item->result);
-    int size = item->wide ? 8 : 4, place;
-    machine->line = item->instruction.line;
+    const struct machine_call *call = section->items[position].call;
+    struct machine_register *result = register_of(machine, call->result);
+    int size = call->wide ? 8 : 4, place;
+    machine->line = call->line;
     empty_registers(machine, section, position);
     home_of(machine, result);
     place = result->home;
     append(machine, (struct x86_instruction){.form = X86_VZEROUPPER});
-    for (int lane = 0; lane < item->lanes; lane++) {
-        for (int k = 0; k < item->count; k++)
-            append_load(machine, item->wide ? X86_VMOVSD_LOAD : X86_VMOVSS_LOAD, 128, k,
-                        register_of(machine, item->arguments[k])->home + lane * size);
-        append_call(machine, item->function);
-        append_load(machine, item->wide ? X86_VMOVSD_STORE : X86_VMOVSS_STORE, 128, 0, place + lane * size);
+    for (int lane = 0; lane < call->lanes; lane++) {
+        for (int k = 0; k < call->count; k++)
+            append_load(machine, call->wide ? X86_VMOVSD_LOAD : X86_VMOVSS_LOAD, 128, k,
+                        register_of(machine, call->arguments[k])->home + lane * size);
+        append_call(machine, call->function);
+        append_load(machine, call->wide ? X86_VMOVSD_STORE : X86_VMOVSS_STORE, 128, 0, place + lane * size);
     }
     result->clean = true;
 }
@@ -601,18 +602,18 @@ static void place_lanes(struct machine *machine, const machine_section *section,
 /* The code out of line keeps all registers but those of the results, which are among the arguments. */
 static void place_rare(struct machine *machine, const machine_section *section, int position)
 {
-    const struct machine_item *item = &section->items[position];
-    int *registers = arena_array(machine->arena, int, item->count);
-    machine->line = item->instruction.line;
-    for (int k = 0; k < item->count; k++)
-        bring(machine, section, position, item->arguments[k], item->arguments, item->count);
-    for (int k = 0; k < item->count; k++)
-        registers[k] = register_of(machine, item->arguments[k])->at;
-    machine_rare_jump(machine, item, registers);
-    for (int k = 0; k < item->vectors; k++)
-        written(machine, item->rarities[k].result);
-    for (int k = 0; k < item->count; k++)
-        drop_if_last(machine, item->arguments[k], position);
+    const struct machine_call *call = section->items[position].call;
+    int *registers = arena_array(machine->arena, int, call->count);
+    machine->line = call->line;
+    for (int k = 0; k < call->count; k++)
+        bring(machine, section, position, call->arguments[k], call->arguments, call->count);
+    for (int k = 0; k < call->count; k++)
+        registers[k] = register_of(machine, call->arguments[k])->at;
+    machine_rare_jump(machine, call, registers);
+    for (int k = 0; k < call->vectors; k++)
+        written(machine, call->rarities[k].result);
+    for (int k = 0; k < call->count; k++)
+        drop_if_last(machine, call->arguments[k], position);
 }
 
 /* ---- the section --------------------------------------------------------------------------------- */
@@ -646,8 +647,9 @@ void machine_allocate(struct machine *machine, machine_section *section)
     find_last_uses(machine, section);
     machine->uses = NULL; /* those of the section before */
     begin(machine);
+    list_reserve(machine->arena, &machine->body, section->count);
     for (int k = 0; k < section->count && !machine->refused; k++) {
-        switch (section->items[k].kind) {
+        switch (machine_kind_of(&section->items[k])) {
         case MACHINE_INSTRUCTION:
             place_instruction(machine, section, k);
             break;

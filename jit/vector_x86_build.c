@@ -42,6 +42,14 @@ int machine_new_mask(struct machine *machine)
                                       : new_register(machine, false, machine_bits(machine, VECTOR_MASK));
 }
 
+void machine_add_call(struct machine *machine, struct machine_call call)
+{
+    struct machine_item item = {.call = arena_new(machine->arena, struct machine_call)};
+    call.line = machine->line;
+    *item.call = call;
+    list_push(machine->arena, machine->section, item);
+}
+
 /* ---- shapes ------------------------------------------------------------------------------- */
 
 /* A register for the result of a form, whose first operand may be part of a vector. */

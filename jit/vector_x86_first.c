@@ -81,7 +81,7 @@ bool machine_build_first(struct machine *machine, machine_section *sections)
         machine_build_step(machine, &sections[step], step, step * machine->lanes, false);
         for (int k = 0; k < sections[step].count; k++) {
             struct machine_item *item = &sections[step].items[k];
-            if (item->kind != MACHINE_INSTRUCTION ||
+            if (item->call ||
                 (is_partial(machine, item->instruction.reg) && !set_instead(&item->instruction)))
                 return false;
         }

@@ -45,14 +45,14 @@ static bool commutes(enum x86_form form)
 static bool mentions(const struct machine_item *item, int number)
 {
     const struct x86_instruction *instruction = &item->instruction;
-    if (item->kind == MACHINE_INSTRUCTION)
+    if (!item->call)
         return instruction->reg == number || instruction->vvvv == number ||
                (!instruction->has_memory && instruction->rm == number) || instruction->fourth == number ||
                instruction->memory.index == number || instruction->mask == number;
-    for (int k = 0; k < item->count; k++)
-        if (item->arguments[k] == number)
+    for (int k = 0; k < item->call->count; k++)
+        if (item->call->arguments[k] == number)
             return true;
-    return item->result == number;
+    return item->call->result == number;
 }
 
 /* A section in work. How often each virtual register is mentioned is counted when somebody asks: most of what
@@ -79,7 +79,7 @@ static inline void count_mention(const struct fold *fold, int number, bool none)
 static inline void count_item(const struct fold *fold, const struct machine_item *item, bool none)
 {
     const struct x86_instruction *instruction = &item->instruction;
-    if (item->kind == MACHINE_INSTRUCTION) {
+    if (!item->call) {
         count_mention(fold, instruction->reg, none);
         count_mention(fold, instruction->vvvv, none);
         count_mention(fold, instruction->has_memory ? 0 : instruction->rm, none);
@@ -88,9 +88,9 @@ static inline void count_item(const struct fold *fold, const struct machine_item
         count_mention(fold, instruction->mask, none);
         return;
     }
-    for (int k = 0; k < item->count; k++)
-        count_mention(fold, item->arguments[k], none);
-    count_mention(fold, item->result, none);
+    for (int k = 0; k < item->call->count; k++)
+        count_mention(fold, item->call->arguments[k], none);
+    count_mention(fold, item->call->result, none);
 }
 
 /* 2: what makes it, and one use. */
@@ -107,7 +107,7 @@ static int mentions_of(struct fold *fold, int number)
 static bool is_quiet(const struct machine_item *item)
 {
     enum x86_form form = item->instruction.form;
-    return item->kind == MACHINE_INSTRUCTION && !x86_is_general(form) && x86_rows[form].role != X86_R &&
+    return !item->call && !x86_is_general(form) && x86_rows[form].role != X86_R &&
            x86_rows[form].shape != X86_MR && x86_rows[form].shape != X86_MRI;
 }
 
@@ -246,7 +246,7 @@ static bool take(struct x86_instruction *instruction, const struct x86_instructi
 static bool is_load(const struct machine *machine, const struct machine_item *item)
 {
     const struct x86_instruction *load = &item->instruction;
-    return item->kind == MACHINE_INSTRUCTION &&
+    return !item->call &&
            (load->form == X86_VMOVUPS_LOAD || load->form == X86_VMOVUPD_LOAD ||
             (machine->lanes == 1 && is_single(load->form))) &&
            load->has_memory && load->reg >= MACHINE_VIRTUAL && load->memory.index < MACHINE_VIRTUAL &&
@@ -283,16 +283,15 @@ static int find_comparison(struct fold *fold, int inversion)
         if (mentions(&section->items[k], number))
             made = k;
     const struct machine_item *item = made < 0 ? NULL : &section->items[made];
-    return item && item->kind == MACHINE_INSTRUCTION && !item->instruction.mask &&
-                   item->instruction.reg == number && is_comparison(item->instruction.form)
+    return item && !item->call && !item->instruction.mask && item->instruction.reg == number &&
+                   is_comparison(item->instruction.form)
                ? made
                : -1;
 }
 
 static bool is_inversion(const struct machine *machine, const struct machine_item *item)
 {
-    return item->kind == MACHINE_INSTRUCTION && item->instruction.form == X86_KNOTQ &&
-           item->instruction.reg >= MACHINE_VIRTUAL &&
+    return !item->call && item->instruction.form == X86_KNOTQ && item->instruction.reg >= MACHINE_VIRTUAL &&
            !machine->registers.items[item->instruction.reg - MACHINE_VIRTUAL].kept;
 }
 
@@ -345,9 +344,8 @@ static int find_copy(const machine_section *section, int position)
     if (k < 0 || !mentions(&section->items[k], number))
         return -1;
     const struct x86_instruction *copy = &section->items[k].instruction;
-    return section->items[k].kind == MACHINE_INSTRUCTION && copy->form == X86_VMOVAPS && !copy->has_memory &&
-                   !copy->mask && copy->reg == number &&
-                   copy->bits == section->items[position].instruction.bits
+    return !section->items[k].call && copy->form == X86_VMOVAPS && !copy->has_memory && !copy->mask &&
+                   copy->reg == number && copy->bits == section->items[position].instruction.bits
                ? k
                : -1;
 }
@@ -384,7 +382,7 @@ static void add_from_memory(struct fold *fold)
     machine_section *section = fold->section;
     for (int k = 0; k < section->count; k++) {
         struct x86_instruction *product = &section->items[k].instruction;
-        if (section->items[k].kind != MACHINE_INSTRUCTION || product->mask || product->has_memory ||
+        if (section->items[k].call || product->mask || product->has_memory ||
             form_of_factor(product->form) == X86_NO_FORM || product->vvvv == product->rm)
             continue;
         int copy = find_copy(section, k);
@@ -414,7 +412,7 @@ enum bits_operation { BITS_NONE, BITS_AND, BITS_OR, BITS_XOR };
 static enum bits_operation bits_of(const struct machine_item *item)
 {
     const struct x86_instruction *instruction = &item->instruction;
-    if (item->kind != MACHINE_INSTRUCTION || instruction->mask || instruction->has_memory)
+    if (item->call || instruction->mask || instruction->has_memory)
         return BITS_NONE;
     switch (instruction->form) {
     case X86_VANDPS:

@@ -24,7 +24,7 @@ static bool uses_general_registers(enum x86_form form)
 /* What is fetched ahead may come in any order. */
 static bool is_fetch(const struct machine_item *item)
 {
-    return item->kind == MACHINE_INSTRUCTION && item->instruction.form == X86_PREFETCH;
+    return !item->call && item->instruction.form == X86_PREFETCH;
 }
 
 /* Lines that are fetched may be longer than vectors, and then not each vector fetches. */
@@ -40,9 +40,9 @@ static bool is_straight(const machine_section *section)
 {
     for (int k = 0; k < section->count; k++) {
         const struct machine_item *item = &section->items[k];
-        if (item->kind == MACHINE_RARE || is_fetch(item))
+        if (machine_kind_of(item) == MACHINE_RARE || is_fetch(item))
             continue;
-        if (item->kind != MACHINE_INSTRUCTION || item->instruction.form == X86_NO_FORM ||
+        if (item->call || item->instruction.form == X86_NO_FORM ||
             uses_general_registers(item->instruction.form))
             return false;
     }
@@ -73,7 +73,7 @@ static bool divides(const machine_section *section)
 static bool looks_for_rare_lanes(const machine_section *section)
 {
     for (int k = 0; k < section->count; k++)
-        if (section->items[k].kind == MACHINE_RARE)
+        if (machine_kind_of(&section->items[k]) == MACHINE_RARE)
             return true;
     return false;
 }
@@ -82,9 +82,12 @@ static bool looks_for_rare_lanes(const machine_section *section)
 static machine_section merged(struct machine *machine, const machine_section *sections, int count)
 {
     machine_section result = {NULL, 0, 0};
-    int most = 0;
-    for (int s = 0; s < count; s++)
+    int most = 0, all = 0;
+    for (int s = 0; s < count; s++) {
         most = sections[s].count > most ? sections[s].count : most;
+        all += sections[s].count;
+    }
+    list_reserve(machine->arena, &result, all);
     for (int k = 0; k < most; k++)
         for (int s = 0; s < count; s++)
             if (k < sections[s].count)

@@ -375,26 +375,25 @@ static const void *number_function(enum operation operation, bool wide)
     return (const void *)(uintptr_t)scalar_functions32[operation].f1;
 }
 
-static int call(struct machine *machine, enum operation operation, enum vector_type type, const int *operands)
+static int function_call(struct machine *machine, enum operation operation, enum vector_type type,
+                         const int *operands)
 {
     bool wide = type == VECTOR_F64;
     int bits = machine_bits(machine, type);
-    struct machine_item item = {.count = operation_table[operation].arity,
-                                .lanes = machine->lanes,
-                                .wide = wide,
-                                .instruction = {.line = machine->line}};
-    item.function = machine->options->strict || machine->lanes == 1
+    struct machine_call call = {
+        .count = operation_table[operation].arity, .lanes = machine->lanes, .wide = wide};
+    call.function = machine->options->strict || machine->lanes == 1
                         ? NULL
                         : vector_function(operation, wide, bits == 512 ? 512 : 256);
-    item.kind = item.function ? MACHINE_CALL : MACHINE_LANES;
-    if (!item.function)
-        item.function = number_function(operation, wide);
-    item.arguments = arena_array(machine->arena, int, item.count);
-    for (int k = 0; k < item.count; k++)
-        item.arguments[k] = operands[k];
-    item.result = machine_new_vector(machine, bits);
-    list_push(machine->arena, machine->section, item);
-    return item.result;
+    call.kind = call.function ? MACHINE_CALL : MACHINE_LANES;
+    if (!call.function)
+        call.function = number_function(operation, wide);
+    call.arguments = arena_array(machine->arena, int, call.count);
+    for (int k = 0; k < call.count; k++)
+        call.arguments[k] = operands[k];
+    call.result = machine_new_vector(machine, bits);
+    machine_add_call(machine, call);
+    return call.result;
 }
 
 /* ---- all ---------------------------------------------------------------------------------------- */
@@ -522,7 +521,8 @@ static int real_operation(struct machine *machine, const struct vector_value *va
         if (!machine->options->strict &&
             (vector_is_inline(value->operation, value->dtype) || vector_is_cube_root(value)))
             return to_half(machine, value->dtype, machine_inline(machine, value, operands));
-        return to_half(machine, value->dtype, call(machine, value->operation, value->type, operands));
+        return to_half(machine, value->dtype,
+                       function_call(machine, value->operation, value->type, operands));
     }
 }
 

@@ -161,7 +161,7 @@ int machine_rare(struct machine *machine, enum operation operation, enum vector_
 /* Tests before the calls of the section, one for neighbours. */
 void machine_gate(struct machine *machine, machine_section *section);
 /* The jump to it, and back, whose operands are in registers. */
-void machine_rare_jump(struct machine *machine, const struct machine_item *item, const int *registers);
+void machine_rare_jump(struct machine *machine, const struct machine_call *call, const int *registers);
 /* Where the code between entry and exit ends: what it jumps to. */
 void machine_place_rare(struct machine *machine);
 

@@ -19,19 +19,19 @@ static const int changed[] = {X86_RAX, X86_RCX, X86_RDX, X86_RSI, X86_RDI, X86_R
 enum { CHANGED = sizeof changed / sizeof *changed };
 
 /* Each vector's arguments and, last, the bound. */
-static void set_arguments(struct machine *machine, struct machine_item *item, int bound)
+static void set_arguments(struct machine *machine, struct machine_call *call, int bound)
 {
-    item->arguments = arena_array(machine->arena, int, 4 * item->vectors + 2);
-    item->count = 0;
-    for (int k = 0; k < item->vectors; k++) {
-        const struct machine_rarity *rarity = &item->rarities[k];
-        item->arguments[item->count++] = rarity->x;
+    call->arguments = arena_array(machine->arena, int, 4 * call->vectors + 2);
+    call->count = 0;
+    for (int k = 0; k < call->vectors; k++) {
+        const struct machine_rarity *rarity = &call->rarities[k];
+        call->arguments[call->count++] = rarity->x;
         if (rarity->y >= 0)
-            item->arguments[item->count++] = rarity->y;
-        item->arguments[item->count++] = rarity->size;
-        item->arguments[item->count++] = rarity->result;
+            call->arguments[call->count++] = rarity->y;
+        call->arguments[call->count++] = rarity->size;
+        call->arguments[call->count++] = rarity->result;
     }
-    item->arguments[item->count++] = bound;
+    call->arguments[call->count++] = bound;
 }
 
 int machine_rare(struct machine *machine, enum operation operation, enum vector_type type, double limit,
@@ -39,21 +39,21 @@ int machine_rare(struct machine *machine, enum operation operation, enum vector_
 {
     bool wide = type == VECTOR_F64;
     int bits = machine_bits(machine, type);
-    struct machine_item item = {.kind = MACHINE_RARE,
-                                .instruction = {.line = machine->line, .bits = bits},
+    struct machine_call call = {.kind = MACHINE_RARE,
+                                .bits = bits,
                                 .function = rarity.y < 0
                                                 ? vector_function(operation, wide, bits == 512 ? 512 : 256)
                                                 : vector_function_of_lanes(operation, wide),
                                 .result = rarity.result,
                                 .wide = wide,
                                 .vectors = 1};
-    if (!item.function)
+    if (!call.function)
         return machine_refuse(machine);
-    item.rarities = arena_array(machine->arena, struct machine_rarity, 1);
-    *item.rarities = rarity;
-    set_arguments(machine, &item,
+    call.rarities = arena_array(machine->arena, struct machine_rarity, 1);
+    *call.rarities = rarity;
+    set_arguments(machine, &call,
                   rarity.kind == RARITY_REST ? rarity.y : machine_float(machine, type, limit));
-    list_push(machine->arena, machine->section, item);
+    machine_add_call(machine, call);
     return rarity.result;
 }
 
@@ -66,52 +66,51 @@ static enum x86_form comparison(const struct machine *machine, bool wide)
     return wide ? X86_VCMPPD : X86_VCMPPS;
 }
 
-static int above(struct machine *machine, const struct machine_item *item, int size, int bound)
+static int above(struct machine *machine, const struct machine_call *call, int size, int bound)
 {
-    return machine_rvmi(machine, comparison(machine, item->wide), item->instruction.bits, size, bound, ABOVE);
+    return machine_rvmi(machine, comparison(machine, call->wide), call->bits, size, bound, ABOVE);
 }
 
 /* The greater magnitude in each lane. Arithmetic leaves no nan that signals, which would hide the other. */
-static int greater(struct machine *machine, const struct machine_item *item, int a, int b)
+static int greater(struct machine *machine, const struct machine_call *call, int a, int b)
 {
-    return machine_rvmi(machine, item->wide ? X86_VRANGEPD : X86_VRANGEPS, item->instruction.bits, a, b,
-                        MAGNITUDE);
+    return machine_rvmi(machine, call->wide ? X86_VRANGEPD : X86_VRANGEPS, call->bits, a, b, MAGNITUDE);
 }
 
 /* Of neighbouring vectors first, so that they wait for each other as little as they can. */
-static int greatest(struct machine *machine, const struct machine_item *item, int first, int count)
+static int greatest(struct machine *machine, const struct machine_call *call, int first, int count)
 {
     if (count == 1)
-        return item->rarities[first].size;
-    return greater(machine, item, greatest(machine, item, first, count / 2),
-                   greatest(machine, item, first + count / 2, count - count / 2));
+        return call->rarities[first].size;
+    return greater(machine, call, greatest(machine, call, first, count / 2),
+                   greatest(machine, call, first + count / 2, count - count / 2));
 }
 
 /* Without a sign, as which what is below 0 comes last, and nan. */
-static int greatest_rest(struct machine *machine, const struct machine_item *item, int first, int count)
+static int greatest_rest(struct machine *machine, const struct machine_call *call, int first, int count)
 {
     if (count == 1)
-        return item->rarities[first].result;
-    return machine_rvm(machine, item->wide ? X86_VPMAXUQ : X86_VPMAXUD, item->instruction.bits,
-                       greatest_rest(machine, item, first, count / 2),
-                       greatest_rest(machine, item, first + count / 2, count - count / 2));
+        return call->rarities[first].result;
+    return machine_rvm(machine, call->wide ? X86_VPMAXUQ : X86_VPMAXUD, call->bits,
+                       greatest_rest(machine, call, first, count / 2),
+                       greatest_rest(machine, call, first + count / 2, count - count / 2));
 }
 
 /* Whose rest is not below the bound, or is below 0. With AVX2 there are no long integers without a sign; the
  * test there looks at signs, which those below 0 have. */
-static int rest_lanes(struct machine *machine, const struct machine_item *item, int bound)
+static int rest_lanes(struct machine *machine, const struct machine_call *call, int bound)
 {
-    int bits = item->instruction.bits, lanes = -1;
+    int bits = call->bits, lanes = -1;
     if (machine_is_avx512(machine))
-        return machine_rvmi(machine, item->wide ? X86_VPCMPUQ : X86_VPCMPUD, bits,
-                            greatest_rest(machine, item, 0, item->vectors), bound, NOT_BELOW);
-    if (!item->wide) {
-        int rest = greatest_rest(machine, item, 0, item->vectors);
+        return machine_rvmi(machine, call->wide ? X86_VPCMPUQ : X86_VPCMPUD, bits,
+                            greatest_rest(machine, call, 0, call->vectors), bound, NOT_BELOW);
+    if (!call->wide) {
+        int rest = greatest_rest(machine, call, 0, call->vectors);
         return machine_rvm(machine, X86_VPCMPEQD, bits, rest,
                            machine_rvm(machine, X86_VPMAXUD, bits, rest, bound));
     }
-    for (int k = 0; k < item->vectors; k++) {
-        int rest = item->rarities[k].result;
+    for (int k = 0; k < call->vectors; k++) {
+        int rest = call->rarities[k].result;
         int mask =
             machine_or(machine, rest, machine_rvmi(machine, X86_VCMPPD, bits, rest, bound, NOT_BELOW_NUMBER));
         lanes = lanes < 0 ? mask : machine_or(machine, lanes, mask);
@@ -120,26 +119,26 @@ static int rest_lanes(struct machine *machine, const struct machine_item *item, 
 }
 
 /* The lanes in which some vector has a rare one. */
-static int rare_lanes(struct machine *machine, const struct machine_item *item, int bound)
+static int rare_lanes(struct machine *machine, const struct machine_call *call, int bound)
 {
     int lanes = -1;
-    if (item->rarities->kind == RARITY_REST)
-        return rest_lanes(machine, item, bound);
-    if (item->rarities->kind == RARITY_QUOTIENT) {
-        int size = greatest(machine, item, 0, item->vectors);
-        return above(machine, item, item->vectors > 1 ? size : greater(machine, item, size, size), bound);
+    if (call->rarities->kind == RARITY_REST)
+        return rest_lanes(machine, call, bound);
+    if (call->rarities->kind == RARITY_QUOTIENT) {
+        int size = greatest(machine, call, 0, call->vectors);
+        return above(machine, call, call->vectors > 1 ? size : greater(machine, call, size, size), bound);
     }
-    for (int k = 0; k < item->vectors; k++) {
-        int mask = above(machine, item, item->rarities[k].size, bound);
+    for (int k = 0; k < call->vectors; k++) {
+        int mask = above(machine, call, call->rarities[k].size, bound);
         lanes = lanes < 0 ? mask : machine_or(machine, lanes, mask);
     }
     return lanes;
 }
 
-static bool have_one_test(const struct machine_item *a, const struct machine_item *b)
+static bool have_one_test(const struct machine_call *a, const struct machine_call *b)
 {
-    return b->kind == MACHINE_RARE && a->function == b->function && a->rarities->kind == b->rarities->kind &&
-           a->arguments[a->count - 1] == b->arguments[b->count - 1];
+    return b && b->kind == MACHINE_RARE && a->function == b->function &&
+           a->rarities->kind == b->rarities->kind && a->arguments[a->count - 1] == b->arguments[b->count - 1];
 }
 
 /* How many items from here on go through one test. */
@@ -147,7 +146,7 @@ static int neighbours(const machine_section *section, int first)
 {
     int count = 1;
     while (count < MACHINE_GATE && first + count < section->count &&
-           have_one_test(&section->items[first], &section->items[first + count]))
+           have_one_test(section->items[first].call, section->items[first + count].call))
         count++;
     return count;
 }
@@ -157,24 +156,27 @@ void machine_gate(struct machine *machine, machine_section *section)
     machine_section result = {NULL, 0, 0}, *before = machine->section;
     int rare = 0;
     for (int k = 0; k < section->count; k++)
-        rare += section->items[k].kind == MACHINE_RARE;
+        rare += machine_kind_of(&section->items[k]) == MACHINE_RARE;
     if (!rare)
         return;
     machine->section = &result;
     for (int k = 0, count = 1; k < section->count; k += count) {
-        struct machine_item item = section->items[k];
+        const struct machine_item *item = &section->items[k];
         count = 1;
-        if (item.kind == MACHINE_RARE) {
-            int bound = item.arguments[item.count - 1];
-            count = item.vectors = neighbours(section, k);
-            item.rarities = arena_array(machine->arena, struct machine_rarity, count);
+        if (machine_kind_of(item) == MACHINE_RARE) {
+            struct machine_call call = *item->call;
+            int bound = call.arguments[call.count - 1];
+            count = call.vectors = neighbours(section, k);
+            call.rarities = arena_array(machine->arena, struct machine_rarity, count);
             for (int vector = 0; vector < count; vector++)
-                item.rarities[vector] = *section->items[k + vector].rarities;
-            set_arguments(machine, &item, bound);
-            machine->line = item.instruction.line;
-            item.arguments[item.count++] = rare_lanes(machine, &item, bound);
+                call.rarities[vector] = *section->items[k + vector].call->rarities;
+            set_arguments(machine, &call, bound);
+            machine->line = call.line;
+            call.arguments[call.count++] = rare_lanes(machine, &call, bound);
+            machine_add_call(machine, call);
+        } else {
+            list_push(machine->arena, &result, *item);
         }
-        list_push(machine->arena, &result, item);
     }
     machine->section = before;
     *section = result;
@@ -193,17 +195,17 @@ static void jump_if_any(struct machine *machine, const struct machine_rare *rare
 }
 
 /* The registers come in the order of the arguments. */
-void machine_rare_jump(struct machine *machine, const struct machine_item *item, const int *registers)
+void machine_rare_jump(struct machine *machine, const struct machine_call *call, const int *registers)
 {
     struct machine_rare rare = {.label = machine->labels,
                                 .back = machine->labels + 1,
-                                .line = item->instruction.line,
-                                .function = item->function,
-                                .count = item->vectors,
-                                .bits = item->instruction.bits,
-                                .wide = item->wide};
-    for (int k = 0; k < item->vectors; k++) {
-        rare.vectors[k] = item->rarities[k];
+                                .line = call->line,
+                                .function = call->function,
+                                .count = call->vectors,
+                                .bits = call->bits,
+                                .wide = call->wide};
+    for (int k = 0; k < call->vectors; k++) {
+        rare.vectors[k] = call->rarities[k];
         rare.vectors[k].x = *registers++;
         if (rare.vectors[k].y >= 0)
             rare.vectors[k].y = *registers++;

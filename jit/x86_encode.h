@@ -137,18 +137,19 @@ struct x86_memory {
     int displacement;
 };
 
+/* A body of thousands of statements is some hundred thousand of these, so that small fields share words. */
 struct x86_instruction {
-    enum x86_form form;
-    int bits; /* of the vectors: 128, 256, 512 */
+    enum x86_form form : 13;
+    bool has_memory : 1; /* instead of rm */
+    bool broadcast : 1;  /* the memory operand is one element, repeated */
+    bool zeroing : 1;    /* what the mask leaves out becomes 0, else it stays */
+    short bits;          /* of the vectors: 128, 256, 512 */
     int reg, vvvv, rm, fourth;
-    bool has_memory; /* instead of rm */
-    bool broadcast;  /* the memory operand is one element, repeated */
-    bool zeroing;    /* what the mask leaves out becomes 0, else it stays */
-    int mask;        /* 1..7, 0: none */
+    int mask; /* 1..7, 0: none */
     struct x86_memory memory;
-    int64_t immediate;
     int label; /* of a jump, or of a constant */
     int line;  /* of the source; 0: none */
+    int64_t immediate;
 };
 
 /* Bytes of the memory operand, which also scale EVEX's short displacements. */
