@@ -247,6 +247,9 @@ AKG_API void akg_tensor_set(const akg_tensor *tensor, const int64_t *index, doub
  * that. */
 AKG_API void akg_tensor_fill_uniform(akg_tensor *tensor, uint64_t seed);
 AKG_API void akg_tensor_fill_normal(akg_tensor *tensor, uint64_t seed);
+/* Whole numbers from low up to, without it, high, each as likely: indices, labels, bytes. Nothing is filled
+ * where there are none; who fills a dtype that does not hold them gets their last bits. */
+AKG_API void akg_tensor_fill_integers(akg_tensor *tensor, int64_t low, int64_t high, uint64_t seed);
 AKG_API void akg_tensor_fill_range(akg_tensor *tensor, double first, double step);
 AKG_API void akg_tensor_fill(akg_tensor *tensor, double value);
 

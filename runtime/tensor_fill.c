@@ -91,13 +91,15 @@ static void normal_pair(uint64_t seed, uint64_t pair, double *values)
 
 /* ---- elements ---------------------------------------------------------------- */
 
-enum fill_kind { FILL_UNIFORM, FILL_NORMAL, FILL_RANGE };
+enum fill_kind { FILL_UNIFORM, FILL_NORMAL, FILL_INTEGERS, FILL_RANGE };
 
 struct filler {
     enum fill_kind kind;
     akg_dtype dtype;
     uint64_t seed;
     double first, step;
+    int64_t low; /* of integers: the least one, and how many there are */
+    uint64_t span;
     uint64_t block; /* the block that `bits` or `pair` hold */
     struct random_block bits;
     double pair[2];
@@ -139,6 +141,15 @@ static union dtype_value uniform_value(akg_dtype dtype, uint64_t word)
     }
 }
 
+/* The bits as a fraction of the span; 128 bits hold the product. */
+static union dtype_value integer_value(const struct filler *filler, uint64_t word)
+{
+    uint64_t step = (uint64_t)((unsigned __int128)word * filler->span >> 64);
+    int64_t value = (int64_t)((uint64_t)filler->low + step);
+    return dtype_is_float(filler->dtype) ? dtype_from_double(filler->dtype, (double)value)
+                                         : (union dtype_value){.i = value};
+}
+
 static union dtype_value filler_value(struct filler *filler, uint64_t i)
 {
     if (filler->kind == FILL_RANGE) {
@@ -149,7 +160,8 @@ static union dtype_value filler_value(struct filler *filler, uint64_t i)
         filler_load(filler, i / 2);
     if (filler->kind == FILL_NORMAL)
         return dtype_from_double(filler->dtype, filler->pair[i % 2]);
-    return uniform_value(filler->dtype, filler->bits.words[i % 2]);
+    uint64_t word = filler->bits.words[i % 2];
+    return filler->kind == FILL_INTEGERS ? integer_value(filler, word) : uniform_value(filler->dtype, word);
 }
 
 /* Of a tensor on a device: its elements on the host, to be filled there. NULL: there is no room. */
@@ -199,6 +211,15 @@ void akg_tensor_fill_uniform(akg_tensor *tensor, uint64_t seed)
 void akg_tensor_fill_normal(akg_tensor *tensor, uint64_t seed)
 {
     fill_with(tensor, &(struct filler){.kind = FILL_NORMAL, .seed = seed});
+}
+
+void akg_tensor_fill_integers(akg_tensor *tensor, int64_t low, int64_t high, uint64_t seed)
+{
+    if (low < high)
+        fill_with(tensor, &(struct filler){.kind = FILL_INTEGERS,
+                                           .seed = seed,
+                                           .low = low,
+                                           .span = (uint64_t)high - (uint64_t)low});
 }
 
 void akg_tensor_fill_range(akg_tensor *tensor, double first, double step)

@@ -53,13 +53,14 @@ static bool parse_suffix(const char *text, akg_dtype *dtype, struct problem *pro
 enum generator {
     GENERATOR_RANDN,
     GENERATOR_RAND,
+    GENERATOR_RANDINT,
     GENERATOR_ZEROS,
     GENERATOR_ONES,
     GENERATOR_FULL,
     GENERATOR_ARANGE
 };
 
-static const char *const generator_names[] = {"randn", "rand", "zeros", "ones", "full", "arange"};
+static const char *const generator_names[] = {"randn", "rand", "randint", "zeros", "ones", "full", "arange"};
 enum { GENERATOR_COUNT = sizeof generator_names / sizeof *generator_names };
 
 /* The length of the word before '(' at the start of the text, or 0 when it does not look like a call. */
@@ -146,6 +147,41 @@ static bool make_range(const struct literal *numbers, akg_dtype dtype, akg_tenso
     return true;
 }
 
+/* randint(low, high, n, ...): whole numbers from low up to, without it, high, as numpy's. */
+static bool make_integers(const struct literal *numbers, akg_dtype dtype, uint64_t stream,
+                          akg_tensor **tensor, struct problem *problem)
+{
+    int64_t shape[AKG_MAX_RANK], low, high;
+    if (numbers->count < 2)
+        return problem_set(problem, AKG_ERROR_USAGE,
+                           "randint takes the least number, the one behind the last, and a shape, as in "
+                           "randint(0,10,2,3)");
+    const struct element *given = numbers->elements;
+    if (!element_int64(&given[0], &low) || !element_int64(&given[1], &high))
+        return problem_set(problem, AKG_ERROR_USAGE,
+                           "randint goes from one whole number to another, not from %g to %g", given[0].real,
+                           given[1].real);
+    if (low >= high)
+        return problem_set(problem, AKG_ERROR_USAGE, "randint from %lld to below %lld has no numbers",
+                           (long long)low, (long long)high);
+    const int64_t ends[] = {low, high - 1};
+    for (int i = 0; i < 2; i++) {
+        struct element end = {.real = (double)ends[i],
+                              .magnitude = ends[i] < 0 ? -(uint64_t)ends[i] : (uint64_t)ends[i],
+                              .kind = ELEMENT_INTEGER,
+                              .negative = ends[i] < 0};
+        if (!element_fits(&end, dtype))
+            return problem_set(problem, AKG_ERROR_USAGE, "%lld of randint does not fit in %s",
+                               (long long)ends[i], akg_dtype_name(dtype));
+    }
+    struct literal dims = {.elements = numbers->elements + 2, .count = numbers->count - 2};
+    if (!numbers_to_shape(&dims, dims.count, shape, problem) ||
+        !literal_create(dtype, (int)dims.count, shape, tensor, problem))
+        return false;
+    akg_tensor_fill_integers(*tensor, low, high, stream);
+    return true;
+}
+
 static bool generate(enum generator generator, const struct literal *numbers, akg_dtype dtype,
                      uint64_t stream, akg_tensor **tensor, struct problem *problem)
 {
@@ -156,6 +192,8 @@ static bool generate(enum generator generator, const struct literal *numbers, ak
     size_t rank = numbers->count;
     if (generator == GENERATOR_ARANGE)
         return make_range(numbers, dtype, tensor, problem);
+    if (generator == GENERATOR_RANDINT)
+        return make_integers(numbers, dtype, stream, tensor, problem);
     if (generator == GENERATOR_FULL) {
         if (rank == 0)
             return problem_set(problem, AKG_ERROR_USAGE,
@@ -190,10 +228,11 @@ static bool parse_generator(const char *text, size_t name_length, const akg_para
         problem_set(problem, AKG_ERROR_USAGE, "there is no generator '%s'", name);
         if (nearest.best)
             return problem_help(problem, "did you mean '%s'?", nearest.best);
-        return problem_help(problem, "the generators are randn, rand, zeros, ones, full and arange");
+        return problem_help(problem, "the generators are randn, rand, randint, zeros, ones, full and arange");
     }
     struct literal numbers = {0};
-    akg_dtype dtype = parameter->dtype != AKG_DTYPE_COUNT ? parameter->dtype : default_dtype;
+    akg_dtype usual = generator == GENERATOR_RANDINT ? AKG_INT32 : default_dtype;
+    akg_dtype dtype = parameter->dtype != AKG_DTYPE_COUNT ? parameter->dtype : usual;
     const char *at = text_skip_spaces(text + name_length);
     bool good = parse_numbers(&at, 0, &numbers, problem) && parse_suffix(at, &dtype, problem) &&
                 generate((enum generator)generator, &numbers, dtype, stream, tensor, problem);
@@ -326,8 +365,9 @@ static bool parse_tensor_literal(const char *text, const akg_parameter *paramete
 static bool no_tensor(const char *text, struct problem *problem)
 {
     problem_set(problem, AKG_ERROR_USAGE, "'%.80s' is no tensor", text);
-    return problem_help(problem, "a tensor is written 3.5, [[1,2],[3,4]], file.npy, file.npz:key, "
-                                 "or randn(2,3), rand zeros ones full arange, each with :dtype if need be");
+    return problem_help(problem,
+                        "a tensor is written 3.5, [[1,2],[3,4]], file.npy, file.npz:key, "
+                        "or randn(2,3), rand randint zeros ones full arange, each with :dtype if need be");
 }
 
 static bool parse_tensor(const char *text, const akg_parameter *parameter, uint64_t stream,

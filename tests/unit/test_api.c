@@ -161,6 +161,7 @@ static void test_null_tensors(void)
     akg_tensor_fill_range(NULL, 1, 1);
     akg_tensor_fill_normal(NULL, 1);
     akg_tensor_fill_uniform(NULL, 1);
+    akg_tensor_fill_integers(NULL, 0, 2, 1);
     CHECK(api_element(other, 0) == 1 && api_element(other, 1) == 2);
     akg_tensor_release(other);
 }

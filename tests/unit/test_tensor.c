@@ -301,6 +301,34 @@ static void test_uniform_values(void)
     akg_tensor_release(tensor);
 }
 
+/* All there are, about as often; the ends of 64 bits; nothing where there are none. */
+static void test_integers(void)
+{
+    enum { COUNT = 7000, DIFFERENT = 7 };
+    akg_tensor *tensor = MAKE(AKG_INT16, COUNT);
+    int seen[DIFFERENT] = {0};
+    akg_tensor_fill_integers(tensor, -3, 4, 5);
+    for (int64_t i = 0; i < COUNT; i++) {
+        double value = at(tensor, i);
+        CHECK(value >= -3 && value <= 3);
+        seen[(int)value + 3]++;
+    }
+    for (int k = 0; k < DIFFERENT; k++)
+        CHECK(seen[k] > 850 && seen[k] < 1150);
+    akg_tensor_fill_integers(tensor, 9, 10, 5);
+    akg_tensor_fill_integers(tensor, 4, 4, 5);
+    CHECK(at(tensor, 0) == 9 && at(tensor, COUNT - 1) == 9);
+    akg_tensor_release(tensor);
+
+    tensor = MAKE(AKG_INT64, COUNT);
+    int negative = 0;
+    akg_tensor_fill_integers(tensor, INT64_MIN, INT64_MAX, 5);
+    for (int64_t i = 0; i < COUNT; i++)
+        negative += at(tensor, i) < 0;
+    CHECK(negative > COUNT * 0.45 && negative < COUNT * 0.55);
+    akg_tensor_release(tensor);
+}
+
 /* Within the last bits of what the C library's logarithm gives in Python, and bit for bit as on other
  * machines. */
 static void test_normal_values(void)
@@ -651,6 +679,7 @@ int main(void)
     test_copy_and_cast();
     test_fill_strided();
     test_uniform_values();
+    test_integers();
     test_normal_values();
     test_distributions();
     test_random_order();

@@ -164,6 +164,10 @@ static void test_generators(void)
     CHECK_STRING(tensor("full(2,0.5)"), "float32[2] 0.5 0.5");
     CHECK_STRING(tensor("full((1,2),7):uint8"), "uint8[1,2] 7 7");
     CHECK_STRING(tensor("full(7)"), "float32[] 7");
+    CHECK_STRING(tensor("randint(7,8,3)"), "int32[3] 7 7 7");
+    CHECK_STRING(tensor("randint(-3,-2,(1,2)):float64"), "float64[1,2] -3 -3");
+    CHECK_STRING(tensor("randint(9223372036854775806,9223372036854775807,1):int64"),
+                 "int64[1] 9.223372037e+18");
     CHECK_STRING(tensor("arange(4)"), "float32[4] 0 1 2 3");
     CHECK_STRING(tensor("arange(1,2,0.25)"), "float32[4] 1 1.25 1.5 1.75");
     CHECK_STRING(tensor("arange(3,0,-1):int64"), "int64[3] 3 2 1");
@@ -184,6 +188,12 @@ static void test_generators(void)
     CHECK(refused("zeros(4611686018427387904,4611686018427387904)", x, "cannot be made"));
     CHECK(refused("full()", x, "full needs a value"));
     CHECK(refused("full(2,300):int8", x, "300 does not fit in int8"));
+    CHECK(refused("randint(5)", x, "takes the least number"));
+    CHECK(refused("randint(0,0.5,3)", x, "from 0 to 0.5"));
+    CHECK(refused("randint(3,3,2)", x, "from 3 to below 3 has no numbers"));
+    CHECK(refused("randint(0,300,2):uint8", x, "299 of randint does not fit in uint8"));
+    CHECK(refused("randint(-1,3,2):uint8", x, "-1 of randint does not fit in uint8"));
+    CHECK(refused("randint(0,3,-2)", x, "a dim is"));
     CHECK(refused("arange()", x, "one to three"));
     CHECK(refused("arange(0,1,0)", x, "never ends"));
     CHECK(refused("arange(inf)", x, "never ends"));
