@@ -142,6 +142,9 @@ static bool linear_operation(struct ir_kernel *kernel, const struct ir_expr *exp
         !linear_of(kernel, expr->operands[0], symbol, &a) ||
         (expr->count == 2 && !linear_of(kernel, expr->operands[1], symbol, &b)))
         return false;
+    /* of the symbol and itself, or of something over it */
+    if ((operation == OP_MUL && a.factor && b.factor) || (operation == OP_TRUEDIV && b.factor))
+        return false;
     switch (operation) {
     case OP_NEG:
         *linear =
@@ -149,10 +152,10 @@ static bool linear_operation(struct ir_kernel *kernel, const struct ir_expr *exp
         return true;
     case OP_MUL:
         *linear = a.factor ? scaled(kernel, operation, a, b.term) : scaled(kernel, operation, b, a.term);
-        return !a.factor || !b.factor;
+        return true;
     case OP_TRUEDIV:
         *linear = scaled(kernel, operation, a, b.term);
-        return !b.factor;
+        return true;
     default:
         *linear = (struct linear){either(kernel, operation, a.factor, b.factor),
                                   either(kernel, operation, a.term, b.term)};

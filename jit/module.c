@@ -337,14 +337,15 @@ static void module_check_kernel(struct akg_kernel *kernel, akg_diagnostics *diag
     module_specialise_without(kernel, arguments, diagnostics);
 }
 
-/* Whether a function that may be of tensors or of numbers can be of tensors. */
+/* Whether a function that may be of tensors or of numbers can be of tensors, of any rank. */
 static bool module_guess_holds(struct akg_kernel *kernel)
 {
-    bool free = false;
+    bool free = false, holds = false;
 
     kernel->general = elaborate_general(&kernel->module->arena, kernel->function);
-    return module_trial(kernel, 1, true, &free, NULL) == 0 || kernel->rank_open ||
-           module_trial(kernel, 2, true, &free, NULL) == 0 || kernel->rank_open;
+    for (int rank = 1; rank <= AKG_MAX_RANK && !holds; rank++)
+        holds = module_trial(kernel, rank, true, &free, NULL) == 0 || kernel->rank_open;
+    return holds;
 }
 
 static void module_check(struct akg_module *module, akg_diagnostics *diagnostics)

@@ -445,6 +445,10 @@ static const struct mapping mappings[] = {
      "c = (v - (c * z[j]))\nif (v > 0.5:float32) {\nc = (c + v)\n}\n} else {\nw[i, j] = c\n}\n"
      "d = select((z[j] < 0.0:float32), 0.0:float32, (d + 1.0:float32))\nw[i, j] = (w[i, j] + (c * d))\n}\n"
      "m[i] = (c + d)\n}\n"},
+    {"int32", false,
+     "c = (int)((unsigned int)c * ((unsigned int)akg_read(z[j]) - c))", /* of itself: no scan */
+     "for i = 0 to M step 1 {\nvar c: int32 = x[i, 0?]\nfor j = 0 to N step 1 {\n"
+     "c = (c * (z[j] - c))\n}\nm[i] = c\n}\n"},
     {"int32", false, "akg_scan_max_int64(y_1_own_", /* through elements, backwards */
      "for j = (N - 2) to -1 step -1 {\ny[j] = max(y[(j + 1)], z[j])\n}\n"},
     {"int32", false, "akg_scan_scaled_uint64(w_1_own_",

@@ -4,6 +4,8 @@
  */
 #include "refused.h"
 
+#include <math.h>
+
 static akg_registry *registry;
 static akg_tape *tape;
 
@@ -579,6 +581,28 @@ static void test_kernel(void)
     akg_tensor_release(x);
 }
 
+/* d2/dadb of a ** b is a ** (b - 1) * (1 + b * log(a)): where b is 0, at which the slope by a is 0, it is 1 /
+ * a.
+ */
+static void test_second_order_of_power(void)
+{
+    akg_gradient_options create = {.create_graph = true};
+    akg_tensor *a = vector(3, 2, 2, true), *b = vector(3, 0, 1, true), *y = NULL, *slope = NULL,
+               *mixed = NULL;
+    akg_argument arguments[] = {api_tensor(NULL, a), api_tensor(NULL, b)};
+
+    ACCEPTED(call("power", arguments, 2, &y));
+    ACCEPTED(akg_gradients(tape, &y, NULL, 1, &a, 1, &create, &slope, &diagnostics));
+    ACCEPTED(akg_gradients(tape, &slope, NULL, 1, &b, 1, NULL, &mixed, &diagnostics));
+    for (int64_t i = 0; i < 3; i++) {
+        double base = 2 + 2 * (double)i, expected = pow(base, (double)i - 1) * (1 + (double)i * log(base));
+        CHECK(fabs(api_element(mixed, i) - expected) <= 1e-12 * expected);
+    }
+    akg_tensor *all[] = {a, b, y, slope, mixed};
+    for (size_t i = 0; i < API_COUNT(all); i++)
+        akg_tensor_release(all[i]);
+}
+
 int main(void)
 {
     akg_tensor *x, *y = NULL;
@@ -600,6 +624,7 @@ int main(void)
     test_wrong_graphs();
     test_wrong_counts();
     test_kernel();
+    test_second_order_of_power();
     /* what was recorded keeps the registry */
     x = vector(5, -2, 1, true);
     argument = api_tensor(NULL, x);
