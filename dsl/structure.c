@@ -280,21 +280,29 @@ static void structure_outputs(struct structure *s, struct ast_function *function
 /* ---- graph functions --------------------------------------------------------------- */
 
 /* Whether an expression reads no element and makes no tensor of its own; notes whether it computes. */
+/* What a pure function does: it computes something; it hands something to what is of tensors alone, or asks
+ * for what numbers have not (`x.shape`, or a method that there is none of). */
+struct structure_uses {
+    bool computes, tensors;
+};
+
 static bool structure_is_pure_expr(const struct ast_function *function, const struct ast_expr *expr,
-                                   bool *computes)
+                                   struct structure_uses *uses)
 {
     if (!expr)
         return true;
     if (structure_is_call_of(expr, BUILTIN_OUTPUT_TENSOR) || structure_is_call_of(expr, BUILTIN_ALLOCATE) ||
         structure_is_element(function, expr))
         return false;
-    *computes |= structure_is_operation(expr) || structure_callee(expr);
+    uses->computes |= structure_is_operation(expr) || structure_callee(expr);
+    uses->tensors |=
+        (structure_callee(expr) && structure_gives_tensor(expr, 0)) || expr->kind == AST_ATTRIBUTE;
     for (int i = 0; i < expr->count; i++)
-        if (!structure_is_pure_expr(function, expr->items[i], computes))
+        if (!structure_is_pure_expr(function, expr->items[i], uses))
             return false;
-    return structure_is_pure_expr(function, expr->a, computes) &&
-           structure_is_pure_expr(function, expr->b, computes) &&
-           structure_is_pure_expr(function, expr->condition, computes);
+    return structure_is_pure_expr(function, expr->a, uses) &&
+           structure_is_pure_expr(function, expr->b, uses) &&
+           structure_is_pure_expr(function, expr->condition, uses);
 }
 
 /* Loops over tuples and ranges are unrolled in a graph function; all others run. */
@@ -306,10 +314,10 @@ static bool structure_is_unrolled(const struct ast_expr *over)
 }
 
 static bool structure_is_pure(const struct ast_function *function, const struct ast_stmt *first,
-                              bool *computes)
+                              struct structure_uses *uses)
 {
     for (const struct ast_stmt *stmt = first; stmt; stmt = stmt->next) {
-        bool ignored = false;
+        struct structure_uses ignored = {false, false};
         switch (stmt->kind) {
         case AST_ASSIGN:
             if (stmt->target->kind != AST_NAME && stmt->target->kind != AST_TUPLE)
@@ -318,7 +326,7 @@ static bool structure_is_pure(const struct ast_function *function, const struct 
         case AST_AUGMENTED:
             if (stmt->target->kind != AST_NAME)
                 return false;
-            *computes = true;
+            uses->computes = true;
             break;
         case AST_FOR:
             if (!structure_is_unrolled(stmt->value))
@@ -337,9 +345,9 @@ static bool structure_is_pure(const struct ast_function *function, const struct 
         default:
             return false;
         }
-        if (!structure_is_pure_expr(function, stmt->value, computes) ||
-            !structure_is_pure(function, stmt->body, computes) ||
-            !structure_is_pure(function, stmt->otherwise, computes))
+        if (!structure_is_pure_expr(function, stmt->value, uses) ||
+            !structure_is_pure(function, stmt->body, uses) ||
+            !structure_is_pure(function, stmt->otherwise, uses))
             return false;
     }
     return true;
@@ -421,12 +429,15 @@ static bool structure_operators(struct structure *s, const struct ast_stmt *firs
  * gives them. One of which only `a * b + c` is known is one too, unless other functions call it: then it is
  * whatever they hand in, or the library has no function for what it does.
  */
-static bool structure_is_composition(struct structure *s, struct ast_function *function, bool computes)
+static bool structure_is_composition(struct structure *s, struct ast_function *function,
+                                     const struct structure_uses *uses)
 {
-    if (function->bprop_of || (computes && structure_gives_tensor(function->result, 0)))
+    if (function->bprop_of || (uses->computes && structure_gives_tensor(function->result, 0)))
         return true;
-    if (function->is_called || !computes)
+    if (function->is_called || !uses->computes)
         return false;
+    if (uses->tensors)
+        return structure_operators(s, function->body);
     for (int i = 0; i < function->parameter_count && !function->is_guess; i++)
         function->is_guess = structure_may_be_tensor(&function->parameters[i]);
     return function->is_guess && structure_operators(s, function->body);
@@ -450,16 +461,16 @@ static void structure_graph_parameters(struct ast_function *function)
 /* What has a gradient computes with tensors. */
 static void structure_differentiable(struct ast_function *function)
 {
-    bool computes = false;
+    struct structure_uses uses = {false, false};
 
-    if (function->bprop && structure_is_pure(function, function->body, &computes))
+    if (function->bprop && structure_is_pure(function, function->body, &uses))
         structure_graph_parameters(function);
 }
 
 static void structure_function(struct structure *s, struct ast_function *function)
 {
     const struct ast_expr *tuple;
-    bool computes = false;
+    struct structure_uses uses = {false, false};
 
     if (function->broken)
         return;
@@ -476,8 +487,8 @@ static void structure_function(struct structure *s, struct ast_function *functio
     }
     tuple = structure_tuple(function->result, 0);
     function->tuple = tuple ? tuple->count : 0;
-    function->is_pure = structure_is_pure(function, function->body, &computes);
-    function->is_graph = function->is_pure && structure_is_composition(s, function, computes);
+    function->is_pure = structure_is_pure(function, function->body, &uses);
+    function->is_graph = function->is_pure && structure_is_composition(s, function, &uses);
     if (function->is_graph)
         structure_graph_parameters(function);
     function->is_helper =

@@ -348,6 +348,15 @@ static bool module_guess_holds(struct akg_kernel *kernel)
     return holds;
 }
 
+/* What is wrong with it as a function of tensors is not said: it may be right as one of numbers. */
+static void module_warn_unused(const struct ast_function *function, akg_diagnostics *diagnostics)
+{
+    struct diagnostic_entry *entry =
+        diagnostic_add(diagnostics, MSG_UNUSED_HELPER, function->span, function->name);
+    diagnostic_note(entry, "help: if it is meant for them, annotate a parameter, as in x: T[N]; then what is "
+                           "wrong with it is told");
+}
+
 static void module_check(struct akg_module *module, akg_diagnostics *diagnostics)
 {
     struct ast_function *function;
@@ -365,8 +374,10 @@ static void module_check(struct akg_module *module, akg_diagnostics *diagnostics
         kernel->module = module;
         kernel->function = function;
         kernel->needs_constant = arena_array(&module->arena, atomic_bool, function->parameter_count + 1);
-        if (function->is_guess && count > 1 && !module_guess_holds(kernel))
-            continue; /* of numbers after all, and nobody calls it */
+        if (function->is_guess && count > 1 && !module_guess_holds(kernel)) {
+            module_warn_unused(function, diagnostics); /* of numbers after all, and nobody calls it */
+            continue;
+        }
         pthread_mutex_init(&kernel->lock, NULL);
         module->kernel_count++;
         module_check_kernel(kernel, diagnostics);
