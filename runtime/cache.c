@@ -9,6 +9,7 @@
 #include "../jit/disk_cache.h"
 
 #include <string.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 struct akg_cache {
@@ -166,7 +167,8 @@ akg_status akg_cache_remove(akg_cache *cache, akg_cache_removal removal, uint64_
         if (removal == AKG_CACHE_ALL
                 ? cache->files[k].is_entry || is_refuse(cache, directory, &cache->files[k])
                 : is_refuse(cache, directory, &cache->files[k]))
-            gone += unlinkat(directory, cache->files[k].name, 0) == 0;
+            gone += unlinkat(directory, cache->files[k].name, 0) == 0 ||
+                    unlinkat(directory, cache->files[k].name, AT_REMOVEDIR) == 0;
     disk_cache_evict(directory, cache->cache.limit, &evicted);
     close(directory);
     if (removed)

@@ -201,7 +201,15 @@ static akg_status check_weigh(struct gradcheck *check)
     size_t count = 0;
     akg_status status = check_weigh_some(check, false, &count);
 
-    return status == AKG_OK && !count ? check_weigh_some(check, true, &count) : status;
+    if (status == AKG_OK && !count)
+        status = check_weigh_some(check, true, &count);
+    if (status != AKG_OK || count)
+        return status;
+    for (size_t i = 0; i < check->output_count; i++)
+        if (check->outputs[i])
+            return failure_report(check->diagnostics, AKG_ERROR_USAGE, MSG_GRADIENT_DTYPE,
+                                  dtype_table[check->outputs[i]->dtype].name, NULL, NULL, NULL);
+    return AKG_OK;
 }
 
 /* A leaf may not be written in place, so the operator gets leaf + 0. */

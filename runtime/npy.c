@@ -164,7 +164,8 @@ akg_status npy_stream_read(struct npy_stream *stream, akg_tensor **tensor)
         return status;
     if (!tensor_size_is_valid(header.dtype, header.rank, header.shape, &element_count))
         return failure_report(stream->diagnostics, AKG_ERROR_IO, MSG_NPY_SHAPE, stream->label,
-                              "more bytes than there are addresses", "its extents multiply to less", NULL);
+                              "more elements than a tensor has",
+                              "an axis has up to 2^40, and all have less than 2^63 bytes", NULL);
     uint64_t needed = (uint64_t)element_count * (uint64_t)dtype_table[header.dtype].size;
     if (needed > stream->left)
         return stream_short(stream, needed);

@@ -139,7 +139,10 @@ static bool read_output_gradient(struct grad *grad, const char *word, struct pro
         if (!value_parse(word + length + 1, &parameter, value_stream(grad->options->seed, 1000 + i, 0),
                          &value, problem))
             return false;
-        akg_tensor_release(grad->output_gradients[i]);
+        if (grad->output_gradients[i]) {
+            value_free(&value);
+            return problem_set(problem, AKG_ERROR_USAGE, "--dout: '%.60s' is given twice", name);
+        }
         grad->output_gradients[i] = akg_tensor_retain(value.tensor);
         value_free(&value);
         return check_output_gradient(grad, i, problem) &&

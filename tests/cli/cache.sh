@@ -83,8 +83,9 @@ expect 0 'verify' cache verify
 stdout_is '1 entry, all sound'
 : >cache/0123456789abcdef0123456789abcdef.entry
 : >cache/tmp-1-00000000-0
+mkdir cache/0123456789abcdef0123456789abcdee.entry
 expect 0 'gc' cache gc
-stdout_is '2 files removed'
+stdout_is '3 files removed'
 expect 0 'clear' cache clear --json
 stdout_is '{"removed": 1}'
 assert 'nothing is left' [ "$(entries)" = 0 ]

@@ -240,6 +240,8 @@ refuse 3 "'index' is float32, but the kernel takes int32" gradcheck right.akg sc
 refuse 3 "--dout: 'y' is float32[2], and its gradient cannot be float32[1]" grad right.akg scale 'x=[1,2]' 'w=[1]' \
     'index=[0,0]' --dout 'y=[1]'
 refuse 2 "there is no output 'z'" grad right.akg scale "$@" --dout 'z=[1]'
+refuse 2 "--dout: 'y' is given twice" grad right.akg scale "$@" --dout 'y=[1,1,1]' --dout 'y=[2,2,2]'
+refuse 2 'a tensor of int64 has no gradient' gradcheck std:argmax 'x=[1,2]'
 refuse 2 "'equal' returns no tensor of floats" grad std:equal 'a=[1]' 'b=[2]'
 refuse 2 "'akgrun grad' does not take --tolerance" grad right.akg scale "$@" --tolerance 0.1
 finish
