@@ -137,12 +137,14 @@ static bool add_pair(struct scatter *scatter, int axis, int longer, int window, 
     return true;
 }
 
-/* Of two loops without a step: the one that is known to be short, or the inner one. */
+/* Of two loops without a step: the one that is known to be short, the shorter one of two such, or the inner
+ * one. */
 static int which_is_window(const struct scatter *scatter, const int loops[2])
 {
-    for (int k = 0; k < 2; k++)
-        if (count_few(scatter->loops[loops[k]]))
-            return k;
+    int64_t first = count_few(scatter->loops[loops[0]]), second = count_few(scatter->loops[loops[1]]);
+
+    if (first != second)
+        return !first || (second && second < first);
     return (loops[1] > loops[0]) != scatter->is_turned;
 }
 

@@ -575,6 +575,8 @@ int machine_load(struct machine *machine, const struct vector_value *value, int 
     int small = machine_load_pair(machine, value, mask);
     if (small)
         return small;
+    if (machine_is_in_words(machine, value, mask))
+        return machine_load_in_words(machine, value, mask);
     if (!mask && machine_is_few_apart(machine, value))
         return machine_load_few_apart(machine, value);
     if (machine_can_load_points(machine, value, mask))

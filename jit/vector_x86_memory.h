@@ -159,6 +159,9 @@ void machine_store_by_step(struct machine *machine, const struct vector_value *v
 /* ---- vector_x86_small.c ---- */
 
 /* Whether it is one of the elements of 8 or 16 bits that are seen to there. */
+/* vector_x86_words.c; `mask` 0: all lanes */
+bool machine_is_in_words(const struct machine *machine, const struct vector_value *value, int mask);
+int machine_load_in_words(struct machine *machine, const struct vector_value *value, int mask);
 bool machine_is_small_step(const struct machine *machine, const struct vector_value *value);
 int machine_load_small_step(struct machine *machine, const struct vector_value *value, int mask);
 void machine_store_small_step(struct machine *machine, const struct vector_value *value, int operand,
