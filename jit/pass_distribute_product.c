@@ -61,6 +61,12 @@ static bool is_plain(struct ir_stmt *stmt, void *context)
                : stmt->kind == IR_LET || stmt->kind == IR_VARIABLE || stmt->kind == IR_ASSIGN;
 }
 
+/* What is added may hang on a condition. */
+static bool is_summed(struct ir_stmt *stmt, void *context)
+{
+    return stmt->kind == IR_IF || is_plain(stmt, context);
+}
+
 static bool is_straight(struct ir_stmt *stmt, void *context)
 {
     (void)context;
@@ -494,7 +500,7 @@ static bool is_sum_of_scalars(const struct rows *rows, struct ir_stmt *columns, 
 {
     struct factors factors = {.rows = rows, .column = columns->symbol};
     struct ir_stmt *depths = only_loop(columns->body);
-    if (!depths || !is_plain(depths, NULL) || !ir_block_walk(depths->body, is_plain, NULL) ||
+    if (!depths || !is_plain(depths, NULL) || !ir_block_walk(depths->body, is_summed, NULL) ||
         !find_cut(rows, columns, depths, cut))
         return false;
     bool behind = false;
