@@ -324,12 +324,88 @@ static bool loads_wait(struct ir_expr *expr, void *context)
     return !waits;
 }
 
-/* Whether a choice by the condition is ready about as soon as a guess would be. */
-static bool is_ready(const struct choice *choice, struct ir_expr *condition)
+/* ---- what conditions are made of ---------------------------------------------------------------------- */
+
+enum { MOST_SOURCES = 32 };
+
+/* Variables that a condition is made of, in this iteration and in those before. */
+struct sources {
+    const struct ir_symbol *items[MOST_SOURCES];
+    int count, left;
+    const struct ir_stmt *choice; /* the IF that would be one */
+    bool unknown;
+};
+
+static bool is_source(const struct sources *sources, const struct ir_symbol *symbol)
+{
+    for (int k = 0; k < sources->count; k++)
+        if (sources->items[k] == symbol)
+            return true;
+    return false;
+}
+
+static bool note_source(struct ir_expr *expr, void *context)
+{
+    struct sources *sources = context;
+    if (expr->kind == IR_LOAD && ir_block_stores_to(sources->choice->body, expr->access.buffer))
+        sources->unknown = true;
+    if (expr->kind == IR_LOAD && ir_block_stores_to(sources->choice->otherwise, expr->access.buffer))
+        sources->unknown = true;
+    if (expr->kind != IR_SYMBOL)
+        return true;
+    if (expr->symbol->kind == IR_SYMBOL_LET && expr->symbol->value && --sources->left >= 0)
+        return ir_expr_walk(expr->symbol->value, note_source, context);
+    if (expr->symbol->kind != IR_SYMBOL_VARIABLE || is_source(sources, expr->symbol))
+        return true;
+    if (sources->count == MOST_SOURCES || sources->left < 0)
+        sources->unknown = true;
+    else
+        sources->items[sources->count++] = expr->symbol;
+    return true;
+}
+
+static bool assigns_source(struct ir_stmt *stmt, void *context)
+{
+    return stmt->kind != IR_ASSIGN || !is_source(context, stmt->symbol);
+}
+
+/* Whatever the block makes them of, and what decides about it. */
+static void note_sources(struct sources *sources, struct ir_stmt *first)
+{
+    for (struct ir_stmt *stmt = first; stmt && !sources->unknown; stmt = stmt->next) {
+        bool feeds = !ir_block_walk(stmt->body, assigns_source, sources) ||
+                     !ir_block_walk(stmt->otherwise, assigns_source, sources);
+        if (stmt->value && (stmt->kind == IR_ASSIGN ? is_source(sources, stmt->symbol) : feeds))
+            ir_expr_walk(stmt->value, note_source, sources);
+        sources->unknown |= feeds && stmt->kind != IR_IF;
+        note_sources(sources, stmt->body);
+        note_sources(sources, stmt->otherwise);
+    }
+}
+
+/* Whether what the IF assigns or stores comes to decide about it in a later iteration: else nobody waits for
+ * the choice but the next one of the same variable, whatever the condition waits for. */
+static bool comes_back(const struct choice *choice, const struct ir_stmt *stmt)
+{
+    struct ir_stmt *body = choice->builder->loops[choice->builder->depth - 1].stmt->body;
+    struct sources sources = {.choice = stmt, .left = MOST_LETS};
+    int before = -1;
+    ir_expr_walk(stmt->value, note_source, &sources);
+    while (before < sources.count && !sources.unknown) {
+        before = sources.count;
+        note_sources(&sources, body);
+    }
+    return sources.unknown || !ir_block_walk(stmt->body, assigns_source, &sources) ||
+           !ir_block_walk(stmt->otherwise, assigns_source, &sources);
+}
+
+/* Whether a choice by the condition is ready about as soon as a guess would be, or as it is needed. */
+static bool is_ready(const struct choice *choice, const struct ir_stmt *stmt)
 {
     const struct flow_builder *builder = choice->builder;
     struct waiting waiting = {.loop = builder->loops[builder->depth - 1].stmt, .left = MOST_LETS};
-    if (!hangs(&waiting, condition))
+    struct ir_expr *condition = stmt->value;
+    if (!hangs(&waiting, condition) || !comes_back(choice, stmt))
         return true;
     return !waiting.on_floats && ir_expr_walk(condition, loads_wait, &waiting);
 }
@@ -442,7 +518,7 @@ static void take_if(struct choice *choice, struct state *state, const struct ir_
     bool is_asked =
         stmt->value->kind == IR_LOAD ||
         (stmt->value->kind == IR_OPERATION && operation_table[stmt->value->operation].rule == RULE_COMPARE);
-    if (!is_ready(choice, stmt->value)) {
+    if (!is_ready(choice, stmt)) {
         refuse(choice);
         return;
     }

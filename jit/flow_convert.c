@@ -40,6 +40,16 @@ int flow_wrapped(struct flow_builder *builder, akg_dtype dtype, int value)
     }
 }
 
+/* The same bits, of which only the lower half counts. */
+static int anew(struct flow_builder *builder, int value)
+{
+    struct flow_item item = flow_item(FLOW_MOVE);
+    if (!builder->code->values.items[value].is_extended)
+        return value;
+    item.operands[0] = value;
+    return flow_add(builder, item);
+}
+
 /* ---- halves ----------------------------------------------------------------------------------- */
 
 static int to_general(struct flow_builder *builder, enum x86_form form, int value)
@@ -109,12 +119,49 @@ static int to_half_by(struct flow_builder *builder, akg_dtype to, const char *ha
 
 /* ---- to floats ------------------------------------------------------------------------------- */
 
+static uint64_t bits_of(double number)
+{
+    union {
+        double number;
+        uint64_t bits;
+    } as = {.number = number};
+    return as.bits;
+}
+
+static int to_float(struct flow_builder *builder, akg_dtype to, akg_dtype from, int value);
+
+/* The halves are numbers without a fraction, so that their sum alone is rounded. */
+static int natural_to_double(struct flow_builder *builder, int value)
+{
+    int high = to_float(builder, AKG_FLOAT64, AKG_INT64, flow_shifted(builder, X86_SHR_BY, value, 32));
+    int low =
+        to_float(builder, AKG_FLOAT64, AKG_INT64, flow_extended(builder, AKG_UINT32, anew(builder, value)));
+    high = flow_float(builder, true, X86_VMULSD, high, flow_number(builder, true, bits_of(4294967296.0)), 0);
+    return flow_float(builder, true, X86_VADDSD, high, low, 0);
+}
+
+/* Of what has 64 bits the double of half of it, whose lowest bit says whether there were others: what is
+ * rounded is the same then. */
+static int natural_to_single(struct flow_builder *builder, int value)
+{
+    int rest = flow_alu(builder, X86_AND, value, FLOW_NONE, 1);
+    struct flow_item item = flow_item(FLOW_COMPARE_CHOOSE);
+    item.operands[0] = value;
+    item.by_immediate = true;
+    item.condition = FLOW_LESS;
+    item.operands[2] = flow_alu(builder, X86_OR, flow_shifted(builder, X86_SHR_BY, value, 1), rest, 0);
+    item.operands[3] = value;
+    int number = to_float(builder, AKG_FLOAT32, AKG_INT64, flow_add_known(builder, item));
+    int sign = of_one(builder, FLOW_FROM_GENERAL, X86_NO_FORM, flow_shifted(builder, X86_SAR_BY, value, 63));
+    return flow_float(builder, false, X86_VADDSS, number,
+                      flow_float(builder, false, X86_VANDPS, number, sign, 0), 0);
+}
+
 static int to_float(struct flow_builder *builder, akg_dtype to, akg_dtype from, int value)
 {
     struct flow_item item = flow_item(FLOW_TO_FLOAT);
     if (from == AKG_UINT64)
-        return flow_call(builder, to == AKG_FLOAT32 ? "akg_uint64_to_float" : "akg_uint64_to_double", true,
-                         &value, 1);
+        return (to == AKG_FLOAT32 ? natural_to_single : natural_to_double)(builder, value);
     item.wide = to == AKG_FLOAT64;
     item.operands[0] = flow_extended(builder, from, value);
     return flow_add_known(builder, item);
@@ -130,15 +177,6 @@ static int between_floats(struct flow_builder *builder, bool wide, int value)
 static int double_pair(struct flow_builder *builder, enum x86_form form, int a, int b, int immediate)
 {
     return flow_float(builder, true, form, a, b, immediate);
-}
-
-static uint64_t bits_of(double number)
-{
-    union {
-        double number;
-        uint64_t bits;
-    } as = {.number = number};
-    return as.bits;
 }
 
 /* What is too large becomes the least number, one less than which, wrapped, is the greatest one. What is too
@@ -208,16 +246,6 @@ static int float_to_bool(struct flow_builder *builder, bool wide, int value)
                              flow_number(builder, wide, 0), NOT_EQUAL);
     int mask = to_general(builder, X86_VMOVD_FROM, differs);
     return flow_alu(builder, X86_AND, mask, FLOW_NONE, 1);
-}
-
-/* The same bits, of which only the lower half counts. */
-static int anew(struct flow_builder *builder, int value)
-{
-    struct flow_item item = flow_item(FLOW_MOVE);
-    if (!builder->code->values.items[value].is_extended)
-        return value;
-    item.operands[0] = value;
-    return flow_add(builder, item);
 }
 
 /* ---- all ------------------------------------------------------------------------------------------ */

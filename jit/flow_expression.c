@@ -129,7 +129,7 @@ bool flow_is_inline(const struct ir_expr *expr)
     case OP_SHR:
         return !real;
     case OP_CAST:
-        return from != AKG_UINT64 || !dtype_is_float(expr->dtype);
+        return from != AKG_UINT64 || !dtype_is_half(expr->dtype);
     default:
         return false;
     }
@@ -689,6 +689,19 @@ static int float_operation(struct flow_builder *builder, const struct ir_expr *e
     return flow_rounded_half(builder, expr->dtype, value);
 }
 
+/* Whether 64 bits without a sign are a number with one: the highest is shifted or masked out. */
+static bool is_below_sign(const struct ir_expr *expr)
+{
+    if (expr->dtype != AKG_UINT64 || expr->kind != IR_OPERATION ||
+        (expr->operation != OP_SHR && expr->operation != OP_BITAND))
+        return false;
+    for (int k = expr->operation == OP_SHR; k < 2; k++)
+        if (expr->operands[k]->kind == IR_INTEGER &&
+            expr->operands[k]->integer >= (expr->operation == OP_SHR))
+            return true;
+    return false;
+}
+
 static int operation_of(struct flow_builder *builder, const struct ir_expr *expr)
 {
     enum operation_rule rule = operation_table[expr->operation].rule;
@@ -698,7 +711,8 @@ static int operation_of(struct flow_builder *builder, const struct ir_expr *expr
     if (rule == RULE_COMPARE || rule == RULE_LOGICAL)
         return truth(builder, expr);
     if (expr->operation == OP_CAST)
-        return flow_cast(builder, expr->dtype, from, flow_expression(builder, expr->operands[0]));
+        return flow_cast(builder, expr->dtype, is_below_sign(expr->operands[0]) ? AKG_INT64 : from,
+                         flow_expression(builder, expr->operands[0]));
     return dtype_is_float(from) ? float_operation(builder, expr) : flow_integer(builder, expr);
 }
 

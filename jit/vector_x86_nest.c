@@ -465,12 +465,12 @@ static void choose_columns(struct nest_code *code, int vectors)
     code->columns[1] = columns / 4;
 }
 
-/* Of 16 registers constants may take so many that none are left for accumulators: these come first then, and
- * constants are read where they are used. In a while that is so for two vectors, each of which waits for
- * itself. `most`: what there is room for without any constant. */
+/* Constants may take so many registers that none are left for accumulators: these come first then, and
+ * constants are read where they are used. Of 16 registers that is so in a while for two vectors, each of
+ * which waits for itself. `most`: what there is room for without any constant. */
 static int without_constants(const struct nest_code *code, int vectors, int most, int least)
 {
-    int wanted = code->nest->is_while ? 2 : least;
+    int wanted = code->nest->is_while && !machine_is_avx512(code->machine) ? 2 : least;
     if (vectors < wanted)
         vectors = most < wanted ? least : wanted;
     return vectors;
@@ -536,7 +536,7 @@ static int choose_size(struct nest_code *code, int most_rows)
     each -= alone;
     kept += alone;
     int room = registers - pressure, vectors = (room - kept) / each, least = has_rows ? COLUMNS : 1;
-    if (!machine_is_avx512(machine))
+    if (!machine_is_avx512(machine) || vectors < least)
         vectors = without_constants(code, vectors, room / each, least);
     code->columns[0] = COLUMNS;
     code->rows = has_rows ? vectors / COLUMNS : 1;
@@ -559,7 +559,7 @@ static int choose_size(struct nest_code *code, int most_rows)
     if (has_rows && !machine_is_avx512(machine))
         code->single_rows = COLUMNS * code->rows < most_rows ? COLUMNS * code->rows : most_rows;
     kept += code->rows * code->columns[0] * each;
-    return kept < room || machine_is_avx512(machine) ? kept : room;
+    return kept < room ? kept : room;
 }
 
 /* Where masked columns are the last ones, or lanes lie along the depths and columns are not known. */
