@@ -2,10 +2,10 @@
  * vector_x86_groups.c: three or four elements for each iteration that lie behind those of the iteration
  * before, as of images with colours or points in space: some iterations' elements are some whole vectors.
  *
- * Consumes loads and stores of all of them, without conditions; appends loads and stores of whole vectors and
- * what brings the elements in order. With AVX-512 of 4 bytes each: of three, each result is picked out of
- * three vectors; four are turned as those of vector_x86_points.c are, and the iterations brought in order.
- * There some lanes may be enough, under a mask. With AVX2 there are all lanes.
+ * Consumes loads and stores of all of them, without conditions, or, with AVX-512, under one; appends loads
+ * and stores of whole vectors and what brings the elements in order. With AVX-512 of 4 bytes each: of three,
+ * each result is picked out of three vectors; four are turned as those of vector_x86_points.c are, and the
+ * iterations brought in order. There some lanes may be enough, under a mask. With AVX2 there are all lanes.
  */
 #include <string.h>
 
@@ -15,11 +15,34 @@
 
 enum { WHOLE = 16 /* lanes of 512 bits */, BITS = X86_R10 };
 
-bool vector_has_groups(const struct vector_stream *stream)
+static bool lie_in_groups(const struct vector_stream *stream)
 {
     int span = stream->high - stream->low + 1;
-    return stream->step_kind == VECTOR_CONSTANT_STEP && stream->step == span && (span == 3 || span == 4) &&
-           !stream->is_masked;
+    return stream->step_kind == VECTOR_CONSTANT_STEP && stream->step == span && (span == 3 || span == 4);
+}
+
+bool vector_has_groups(const struct vector_stream *stream)
+{
+    return lie_in_groups(stream) && !stream->is_masked;
+}
+
+/* Whether one condition stands around all that is loaded of the stream, or stored, as the value is; and
+ * whatever is loaded with an element is there by that. */
+static bool is_under_one_mask(const struct machine *machine, const struct vector_value *value)
+{
+    const struct vector_loop *loop = machine->loop;
+    const struct vector_stream *stream = &loop->streams.items[value->stream];
+    unsigned there = 0, all = (1u << (stream->high - stream->low + 1)) - 1;
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *other = &loop->values.items[k];
+        if ((other->kind != VECTOR_LOAD && other->kind != VECTOR_STORE) || other->stream != value->stream)
+            continue;
+        if (other->mask == value->mask)
+            there |= 1u << (other->offset - stream->low);
+        else if (other->kind == value->kind)
+            return false;
+    }
+    return there == all;
 }
 
 static int lane_bytes(const struct machine *machine, const struct vector_value *value)
@@ -33,10 +56,11 @@ bool points_are_groups(const struct machine *machine, const struct vector_value 
     const struct vector_stream *stream = &machine->loop->streams.items[value->stream];
     int span = stream->high - stream->low + 1, size = dtype_table[stream->dtype].size;
 
-    if (!vector_has_groups(stream))
+    if (machine_is_avx512(machine) ? !lie_in_groups(stream) : !vector_has_groups(stream))
         return false;
     if (machine_is_avx512(machine))
-        return size == 4 && (lane_bytes(machine, value) == 64 || lane_bytes(machine, value) == 32);
+        return size == 4 && (!stream->is_masked || is_under_one_mask(machine, value)) &&
+               (lane_bytes(machine, value) == 64 || lane_bytes(machine, value) == 32);
     return (span == 3 || size < 8) && lane_bytes(machine, value) == 32 && size != 2;
 }
 

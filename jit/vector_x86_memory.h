@@ -114,6 +114,9 @@ bool machine_store_cut(struct machine *machine, const struct vector_value *value
 /* One of two elements of 8 or 16 bits; 0: not both are loaded. */
 int machine_load_pair(struct machine *machine, const struct vector_value *value, int mask);
 /* Whether between the two stores of a stream something else is done with the tensor. */
+/* Whether nothing before it in the loop stores to what it loads, which lies one element apart from what it
+ * stores itself. */
+bool machine_is_unchanged(const struct machine *machine, const struct vector_value *value);
 bool machine_is_disturbed(const struct machine *machine, const struct vector_value *first,
                           const struct vector_value *last);
 /* Of a pair, the store of the other element, if what stands between the two does not tell whether it waits;

@@ -10,6 +10,8 @@
 #include "vector_x86_memory.h"
 #include "vector_x86_operation.h"
 
+#include <stdlib.h>
+
 static const struct vector_stream *stream_of(const struct machine *machine, const struct vector_value *value)
 {
     return &machine->loop->streams.items[value->stream];
@@ -41,6 +43,20 @@ static struct x86_memory pair_memory(struct machine *machine, const struct vecto
 
 /* ---- stores --------------------------------------------------------------------------------- */
 
+bool machine_is_unchanged(const struct machine *machine, const struct vector_value *value)
+{
+    const struct vector_stream *stream = stream_of(machine, value);
+    if (stream->step_kind != VECTOR_CONSTANT_STEP || stream->high - stream->low >= llabs(stream->step))
+        return false;
+    for (const struct vector_value *other = machine->loop->values.items; other < value; other++) {
+        bool stores = other->kind == VECTOR_STORE || other->kind == VECTOR_SCATTER;
+        if (stores && stream_of(machine, other)->access->buffer == stream->access->buffer &&
+            (other->kind != VECTOR_STORE || other->stream != value->stream || other->offset == value->offset))
+            return false;
+    }
+    return true;
+}
+
 bool machine_is_disturbed(const struct machine *machine, const struct vector_value *first,
                           const struct vector_value *last)
 {
@@ -48,7 +64,9 @@ bool machine_is_disturbed(const struct machine *machine, const struct vector_val
     for (const struct vector_value *value = first + 1; value < last; value++) {
         bool accesses =
             value->stream >= 0 && stream_of(machine, value)->access->buffer == stream->access->buffer;
-        if (accesses && (value->kind != VECTOR_STORE || value->stream != first->stream))
+        bool is_same = accesses && value->stream == first->stream;
+        if (accesses && (!is_same || (value->kind != VECTOR_STORE &&
+                                      (value->kind != VECTOR_LOAD || !machine_is_unchanged(machine, value)))))
             return true;
     }
     return false;

@@ -43,8 +43,9 @@ static unsigned offsets_of(const struct machine *machine, const struct vector_va
 
     for (int k = 0; k < loop->values.count; k++) {
         const struct vector_value *other = &loop->values.items[k];
-        if (other->kind == VECTOR_LOAD && other->stream == value->stream && other->epoch == value->epoch &&
-            other->offset >= low && other->offset < low + span)
+        if (other->kind == VECTOR_LOAD && other->stream == value->stream && other->offset >= low &&
+            other->offset < low + span &&
+            (other->epoch == value->epoch || (other > value && machine_is_unchanged(machine, other))))
             offsets |= 1u << (other->offset - low);
     }
     return offsets;
@@ -244,7 +245,9 @@ static const struct machine_points *find_points(const struct machine *machine,
     for (int k = 0; k < machine->points.count; k++) {
         const struct machine_points *points = &machine->points.items[k];
         if (points->section == machine->section && points->stream == value->stream &&
-            points->epoch == value->epoch && points->low == low_of(machine, value) && points->mask == mask)
+            (points->epoch == value->epoch || machine_is_unchanged(machine, value)) &&
+            points->low == low_of(machine, value) && points->mask == mask &&
+            points->vectors[value->offset - points->low])
             return points;
     }
     return NULL;
