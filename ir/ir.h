@@ -357,7 +357,8 @@ enum operation ir_comparison_mirrored(enum operation comparison);
 enum operation ir_comparison_negated(enum operation comparison);
 /* Whether the operation on this dtype may be `checked`. */
 bool ir_can_divide_by_zero(enum operation operation, akg_dtype dtype);
-/* Whether the expression is above 0 wherever it stands: a constant, or the greater of something and such. */
+/* Whether the expression is above 0 wherever it stands: a constant, an attribute of which that is known, or
+ * the greater of something and a constant. */
 bool ir_is_positive(const struct ir_expr *expr);
 
 struct ir_stmt *ir_stmt_new(struct ir_kernel *kernel, enum ir_stmt_kind kind, struct span span);

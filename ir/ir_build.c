@@ -129,6 +129,8 @@ bool ir_is_positive(const struct ir_expr *expr)
 {
     if (expr->kind == IR_INTEGER)
         return expr->integer > 0;
+    if (expr->kind == IR_SYMBOL)
+        return expr->symbol->known.sign == IR_POSITIVE;
     if (expr->kind != IR_OPERATION || expr->operation != OP_MAX || !dtype_is_signed(expr->dtype))
         return false;
     for (int k = 0; k < 2; k++)

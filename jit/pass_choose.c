@@ -5,9 +5,9 @@
  *     var c = abs(j - p); if c >= W { c = 2 * W - 2 - c }
  *     let c = select(abs(j - p) >= W, ..., abs(j - p))
  *
- * Consumes any kernel. What declares or chooses something else may stand between. What is chosen from loads nothing, so both sides may be computed, and is small, for it
- * stands there once for each time the variable was used. Where nothing else changes it the variable becomes a
- * scalar, which other passes look through.
+ * Consumes any kernel. What declares or chooses something else may stand between. What is chosen from loads
+ * nothing, so both sides may be computed, and is small, for it stands there once for each time the variable
+ * was used. Where nothing else changes it the variable becomes a scalar, which other passes look through.
  */
 #include "pass.h"
 
