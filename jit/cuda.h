@@ -53,11 +53,12 @@ struct cuda_options {
 };
 
 /* In device memory, zeroed before the first launch of a call. Where several threads of a launch stop, that
- * one is kept which comes first in the order of the loops. */
+ * one is kept which comes first in the order of the program. */
 struct cuda_trap {
     struct jit_trap trap;
-    int64_t lock;   /* of the threads that write it; 0 when nothing runs */
-    int64_t launch; /* that stopped, counted from 1; those behind it do nothing. 0: none did */
+    int64_t lock;                  /* of the threads that write it; 0 when nothing runs */
+    int64_t launch;                /* that stopped, counted from 1; those behind it do nothing. 0: none did */
+    int32_t nests[JIT_TRAP_LOOPS]; /* which loops it stopped in, by number; 0 behind the innermost one */
 };
 
 /* What an 8-byte word of the parameter block holds. */

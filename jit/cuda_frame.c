@@ -33,6 +33,12 @@ static int closeness(const struct analysis_box *box, const struct ir_buffer *buf
     return close;
 }
 
+/* Known before any launch, whatever comes of it: what is divided by a number that may be 0 is not. */
+static bool is_known(struct ir_expr *bound)
+{
+    return cuda_is_of_call(bound) && pass_is_pure(bound);
+}
+
 static const struct analysis_box *best_box(const struct analysis_gap *gap, const struct ir_buffer *buffer)
 {
     const struct analysis_box *best = NULL;
@@ -42,7 +48,7 @@ static const struct analysis_box *best_box(const struct analysis_gap *gap, const
         int close = closeness(box, buffer);
         bool known = true;
         for (int axis = 0; axis < buffer->rank; axis++)
-            known &= cuda_is_of_call(box->low[axis]) && cuda_is_of_call(box->high[axis]);
+            known &= is_known(box->low[axis]) && is_known(box->high[axis]);
         if (known && close > most) {
             best = box;
             most = close;

@@ -62,9 +62,12 @@ void emit_trap(struct emitter *emitter, const char *call)
     emitter->indent++;
     if (dialect->trap_begin)
         emit_line(emitter, "%s", dialect->trap_begin);
-    for (int k = 0; k < emitter->loop_count && k < JIT_TRAP_LOOPS; k++)
-        emit_line(emitter, "%sloops[%d] = %s;", dialect->trap_members, k,
-                  emitter->symbols[emitter->loops[k]->slot].name);
+    for (int k = 0; k < emitter->loop_count && k < JIT_TRAP_LOOPS; k++) {
+        int slot = emitter->loops[k]->slot;
+        emit_line(emitter, "%sloops[%d] = %s;", dialect->trap_members, k, emitter->symbols[slot].name);
+        if (dialect->trap_nests)
+            emit_line(emitter, "%s%s[%d] = %d;", dialect->trap_members, dialect->trap_nests, k, slot + 1);
+    }
     unsigned around = emitter->loop_count < JIT_TRAP_LOOPS ? (1u << emitter->loop_count) - 1 : 0xffff;
     if (dialect->trap_down && (emitter->loops_down & around))
         emit_line(emitter, "%s%s = %u;", dialect->trap_members, dialect->trap_down,

@@ -92,7 +92,8 @@ struct emit_dialect {
     const char *trap, *trap_members; /* the address of the struct that a trap fills; its members' prefix */
     const char *trap_begin;          /* a line before it is filled, or NULL */
     const char *trap_call, *trap_call_end; /* around the call that fills it: they leave the function */
-    const char *trap_down; /* of the member that says which loops count down; NULL: none does */
+    const char *trap_down;  /* of the member that says which loops count down; NULL: none does */
+    const char *trap_nests; /* of the one that says which loops they are; NULL: none does */
     /* Emits the statement itself where it has another form, in this place, than in C; NULL: never. */
     bool (*statement)(struct emitter *emitter, const struct ir_stmt *stmt);
     /* The value of an expression that stands for something else; NULL: never. */

@@ -43,6 +43,10 @@ void emit_cuda_temporary(struct cuda_emitter *cuda, const struct ir_buffer *buff
     struct emitter *emitter = &cuda->emitter;
     const char *name = emitter->buffers[buffer->index], *count = emit_element_count(emitter, buffer);
     enum cuda_life life = cuda->plan.lives[buffer->index];
+    bool is_there = cuda->is_ahead[buffer->index];
+    cuda->is_ahead[buffer->index] = false;
+    if (is_there)
+        return;
     if (life == CUDA_LIFE_BLOCK)
         emit_line(emitter, "%s *%s = (%s *)frame->data[%d] + blockIdx.x * (%s);", storage_of(buffer), name,
                   storage_of(buffer), cuda->places[buffer->index], count);
@@ -151,6 +155,7 @@ static const struct emit_dialect cuda_dialect = {.function = "__device__ ",
                                                  .trap_call_end =
                                                      "; akg_stop(frame->trap, &stop_, akg_number); return;",
                                                  .trap_down = "down",
+                                                 .trap_nests = "nests",
                                                  .statement = cuda_statement,
                                                  .expression = cuda_expression,
                                                  .buffer = cuda_buffer,
@@ -581,6 +586,7 @@ static void emit_program(struct emitter *emitter, struct text *out)
     cuda->places = arena_array(&emitter->arena, int, buffers);
     cuda->stride_places = arena_array(&emitter->arena, int, buffers);
     cuda->touched = arena_array(&emitter->arena, unsigned char, buffers);
+    cuda->is_ahead = arena_array(&emitter->arena, bool, buffers);
     cuda->kept = arena_array(&emitter->arena, int, kernel->slot_count);
     cuda->last_uses = arena_array(&emitter->arena, int, kernel->slot_count);
     find_kept(cuda);

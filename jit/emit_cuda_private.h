@@ -54,6 +54,7 @@ struct cuda_emitter {
     int *kept;          /* by slot: place among the scalars that launches hand on; -1: none */
     int *last_uses;     /* by slot: the last step that mentions the scalar */
     int kept_count;
+    bool *is_ahead;         /* by buffer: a temporary that is declared before its ALLOCATE */
     unsigned char *touched; /* by buffer, and then the scalars that thread 0 hands to the others */
     int shared_scalars;     /* places that the function at hand needs for those */
     bool stops;             /* something in the kernel may stop it */

@@ -101,6 +101,14 @@ static void declare_row(struct cuda_emitter *cuda)
     const struct cuda_row *row = cuda->row;
     const struct cuda_chain *chain = &row->chains[0];
     struct cuda_loop_texts texts[CUDA_CHAIN];
+    /* whether pieces can be loaded and stored is asked of temporaries, too, that later loops of the row have
+     */
+    const struct ir_stmt *last = row->chains[row->loop_count - 1].loops[0];
+    for (const struct ir_stmt *stmt = chain->loops[0]; stmt != last; stmt = stmt->next)
+        if (stmt->kind == IR_ALLOCATE && !stmt->access.buffer->unused) {
+            emit_cuda_temporary(cuda, stmt->access.buffer);
+            cuda->is_ahead[stmt->access.buffer->index] = true;
+        }
     const char *well =
         arena_format(&emitter->arena, "%s_trips_ %% %d == 0",
                      emitter->symbols[chain->loops[chain->fastest]->symbol->slot].name, CUDA_QUAD);

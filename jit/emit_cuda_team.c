@@ -339,6 +339,11 @@ static void emit_team_while(struct cuda_emitter *cuda, const struct ir_stmt *stm
     emitter->indent--;
     emit_loop_body(cuda, stmt);
     join_touched(cuda, before);
+    /* behind the last barrier of the body all threads have read the condition once more */
+    struct touches last = touches_new(cuda, true);
+    ir_expr_walk(stmt->value, note_load, &last);
+    forget_own(&last);
+    join_touched(cuda, last.buffers);
 }
 
 /* ---- the rest ------------------------------------------------------------------------------------------ */
