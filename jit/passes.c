@@ -41,6 +41,10 @@ static const enum pass_id usual_order[] = {
     PASS_unswitch, PASS_vouch,     PASS_detach,      PASS_part,      PASS_echo,       PASS_repeat,
     PASS_lanes,    PASS_own,       PASS_blocks,      PASS_tile,      PASS_reductions};
 
+/* Behind PASS_unswitch, where loops have been cut: in their pieces it is known what conditions stood in the way
+ * of, such as that the element before has just been stored. */
+static const enum pass_id order_of_pieces[] = {PASS_forward, PASS_overwrite, PASS_carry, PASS_forward};
+
 const char *passes_name(int pass)
 {
     return pass >= 0 && pass < PASS_COUNT ? pass_table[pass].name : NULL;
@@ -53,6 +57,7 @@ struct passes {
     struct text before; /* the kernel as it was, when changes are printed */
     int analyses;
     bool annotated; /* loops have notes for back ends, which the next change could make wrong */
+    bool were_cut;  /* loops, at borders and by conditions */
     enum pass_id last;
 };
 
@@ -96,8 +101,10 @@ static void run_pass(struct passes *passes, enum pass_id id)
     arena->escape = &escape;
     if (passes->annotated && id != PASS_reductions && !(id == PASS_tile && passes->last == PASS_blocks))
         ir_block_walk(kernel->body, forget_notes, NULL);
-    if (pass_table[id].run(&pass))
+    if (pass_table[id].run(&pass)) {
         passes_limit_names(kernel);
+        passes->were_cut |= id == PASS_partition || id == PASS_ample || id == PASS_unswitch;
+    }
     passes->annotated = id == PASS_reductions || id == PASS_tile || id == PASS_blocks;
     passes->last = id;
     passes->analyses = pass.analyses;
@@ -163,22 +170,31 @@ static bool is_left_out(const struct passes_options *options, enum pass_id id)
            (options->trust_indices && (id == PASS_vouch || id == PASS_extents));
 }
 
+static bool run_all(struct passes *passes, const enum pass_id *order, int count)
+{
+    bool good = true;
+    for (int k = 0; k < count && good; k++) {
+        if (passes->options->order || !is_left_out(passes->options, order[k]))
+            good = run_one(passes, order[k]);
+        if (good && !passes->options->order && order[k] == PASS_unswitch && passes->were_cut)
+            good = run_all(passes, order_of_pieces, sizeof order_of_pieces / sizeof *order_of_pieces);
+    }
+    return good;
+}
+
 bool passes_run(struct ir_kernel *kernel, const struct passes_options *options, struct text *complaint)
 {
     const enum pass_id *order = options->order ? options->order : usual_order;
     int count = options->order ? options->order_count : (int)(sizeof usual_order / sizeof *usual_order);
     struct passes passes = {
         .kernel = kernel, .options = options, .complaint = complaint, .analyses = PASSES_ANALYSES};
-    bool good = true;
 
     text_init(&passes.before);
     if (options->dump)
         ir_print(&passes.before, kernel);
     ir_block_walk(kernel->body, link_values, NULL);
     passes_limit_names(kernel);
-    for (int k = 0; k < count && good; k++)
-        if (options->order || !is_left_out(options, order[k]))
-            good = run_one(&passes, order[k]);
+    bool good = run_all(&passes, order, count);
     text_free(&passes.before);
     return good;
 }
