@@ -410,6 +410,28 @@ static bool is_ready(const struct choice *choice, const struct ir_stmt *stmt)
     return !waiting.on_floats && ir_expr_walk(condition, loads_wait, &waiting);
 }
 
+/* Whether the IF keeps the greatest or the least so far, and several others with it: `if v > top { top = v;
+ * row = i; column = j }`. That comes seldom and is guessed right, while a choice moves all of them each time.
+ */
+static bool keeps_with_others(const struct ir_stmt *stmt)
+{
+    enum { SEVERAL = 3 };
+    const struct ir_expr *condition = stmt->value;
+    int count = 0;
+    bool keeps = false;
+    if (condition->kind != IR_OPERATION || operation_table[condition->operation].rule != RULE_COMPARE ||
+        condition->operation == OP_EQ || condition->operation == OP_NE || stmt->otherwise)
+        return false;
+    for (const struct ir_stmt *inside = stmt->body; inside; inside = inside->next, count++) {
+        if (inside->kind != IR_ASSIGN)
+            return false;
+        for (int k = 0; k < 2; k++)
+            keeps |= ir_is_use_of(condition->operands[k], inside->symbol) &&
+                     ir_expr_equal(condition->operands[1 - k], inside->value);
+    }
+    return keeps && count >= SEVERAL;
+}
+
 /* ---- statements --------------------------------------------------------------------------------------- */
 
 static void take_block(struct choice *choice, struct state *state, const struct ir_stmt *first);
@@ -518,7 +540,7 @@ static void take_if(struct choice *choice, struct state *state, const struct ir_
     bool is_asked =
         stmt->value->kind == IR_LOAD ||
         (stmt->value->kind == IR_OPERATION && operation_table[stmt->value->operation].rule == RULE_COMPARE);
-    if (!is_ready(choice, stmt)) {
+    if (!is_ready(choice, stmt) || keeps_with_others(stmt)) {
         refuse(choice);
         return;
     }

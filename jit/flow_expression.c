@@ -148,6 +148,8 @@ int flow_depth_of(struct flow_builder *builder, const struct ir_expr *expr, bool
         flow_symbol(builder, expr->symbol, &depth);
         return depth;
     }
+    if (expr->kind == IR_LOAD && *pure && flow_is_steady(builder, &expr->access))
+        return builder->depth - 1;
     if (expr->kind == IR_LOAD)
         *pure = false;
     if (expr->kind != IR_OPERATION)
@@ -731,6 +733,8 @@ static int value_of(struct flow_builder *builder, const struct ir_expr *expr)
     case IR_SYMBOL:
         return flow_symbol(builder, expr->symbol, &depth);
     case IR_LOAD:
+        if (flow_is_steady(builder, &expr->access))
+            return hoisted(builder, expr, builder->depth - 1);
         return flow_load(builder, &expr->access);
     default:
         depth = flow_depth_of(builder, expr, &pure);

@@ -281,6 +281,12 @@ struct flow_item flow_outside(struct flow_builder *builder, enum flow_kind kind,
                               const struct ir_access *access, int axis, int index);
 /* The place of an element, its indices tested where that is asked for. */
 struct x86_memory flow_element(struct flow_builder *builder, const struct ir_access *access);
+
+/* ---- flow_steady.c ---- */
+
+/* Whether the innermost loop may load the element before its first iteration, once for all. */
+bool flow_is_steady(struct flow_builder *builder, const struct ir_access *access);
+
 int flow_load(struct flow_builder *builder, const struct ir_access *access);
 /* What stands there: of a bool any byte that is not zero, of a half its bits. */
 int flow_load_bits(struct flow_builder *builder, const struct ir_access *access);

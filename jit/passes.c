@@ -41,8 +41,8 @@ static const enum pass_id usual_order[] = {
     PASS_unswitch, PASS_vouch,     PASS_detach,      PASS_part,      PASS_echo,       PASS_repeat,
     PASS_lanes,    PASS_own,       PASS_blocks,      PASS_tile,      PASS_reductions};
 
-/* Behind PASS_unswitch, where loops have been cut: in their pieces it is known what conditions stood in the way
- * of, such as that the element before has just been stored. */
+/* Behind PASS_unswitch, where loops have been cut: in their pieces it is known what conditions stood in the
+ * way of, such as that the element before has just been stored. */
 static const enum pass_id order_of_pieces[] = {PASS_forward, PASS_overwrite, PASS_carry, PASS_forward};
 
 const char *passes_name(int pass)
