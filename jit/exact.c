@@ -126,6 +126,7 @@ struct ir_kernel *exact_make(struct ir_kernel *kernel, const int64_t *extents, s
 
     if (!exact || has_long_rows(exact))
         return NULL;
+    exact_settle(exact);
     *shape = (struct exact_shape){.extents = extents, .is_asked = is_asked, .count = kernel->dims.count};
     return exact;
 }

@@ -29,4 +29,9 @@ int64_t *exact_extents(const struct ir_kernel *kernel, const struct dsl_argument
  * on too many, or on some that are too large. *shape keeps the extents. Likewise. */
 struct ir_kernel *exact_make(struct ir_kernel *kernel, const int64_t *extents, struct exact_shape *shape);
 
+/* ---- exact_settle.c ---- */
+
+/* Indices of the copy that are tested and now are known to be inside are tested no more. */
+void exact_settle(struct ir_kernel *exact);
+
 #endif

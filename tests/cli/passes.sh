@@ -110,6 +110,23 @@ expect 0 'what a call has stretched is contiguous' emit views.akg 'a=randn(3,4)'
 count 1 'by 1 repeated, 0 as \[1, M\]'
 count 1 'b\[0, p_0\]'
 
+# an index that is used under a condition alone is tested, unless the extents of the call say that it is inside
+cat >settled.akg <<'PROGRAM'
+def settled(x: float32[N], w: float32[M], first: int = 0):
+    y = output_tensor((N,), x.dtype)
+    for i in range(N):
+        y[i] = x[i]
+        if x[i] > 0.0:
+            y[i] = w[i * 2 + 1]
+    return y
+PROGRAM
+expect 0 'what extents decide is not tested' emit settled.akg 'x=rand(5)' 'w=rand(10)' --stage c
+count 0 akg_trap_index
+expect 0 'what they do not is' emit settled.akg 'x=rand(5)' 'w=rand(9)' --stage c
+count 2 akg_trap_index
+expect 3 'and stops' run settled.akg 'x=ones(5)' 'w=ones(9)'
+stderr_has 'index 9 is outside'
+
 expect 0 'JSON' emit passes.akg square_grad --dump-ir all --json
 stdout_has '"stage": "passes"'
 finish
