@@ -92,17 +92,31 @@ static bool holds_loops(const struct ir_stmt *stmt)
     return pass_has_for(stmt->body) || pass_has_for(stmt->otherwise);
 }
 
+/* The only loop of the block, perhaps under a condition (`if degree > 0: for e in range(...)`), whose rows then
+ * are taken for all that there are; NULL: there are none, or several. */
+static const struct ir_stmt *only_loop(const struct ir_stmt *block)
+{
+    const struct ir_stmt *inner = NULL;
+    for (const struct ir_stmt *next = block; next; next = next->next) {
+        bool is_around = next->kind == IR_IF && !next->otherwise && pass_has_for(next->body);
+        if (next->kind != IR_FOR && !is_around && holds_loops(next))
+            return NULL;
+        if (next->kind != IR_FOR && !is_around)
+            continue;
+        if (inner)
+            return NULL;
+        inner = is_around ? only_loop(next->body) : next;
+        if (!inner)
+            return NULL;
+    }
+    return inner;
+}
+
 /* The loop inside, where it is the only one, and its bounds come out of tensors, other ones in each iteration
  * of the one around; NULL: there is none. */
 static const struct ir_stmt *find_ragged(const struct ir_stmt *stmt)
 {
-    const struct ir_stmt *inner = NULL;
-    for (const struct ir_stmt *next = stmt->body; next; next = next->next) {
-        if ((next->kind == IR_FOR && inner) || (next->kind != IR_FOR && holds_loops(next)))
-            return NULL;
-        if (next->kind == IR_FOR)
-            inner = next;
-    }
+    const struct ir_stmt *inner = only_loop(stmt->body);
     struct hanging hanging = {.symbol = stmt->symbol, .left = NAMES};
     if (!inner || ir_block_has_loop(inner->body) || inner->step != 1 || stmt->step != 1 ||
         !ir_expr_walk(inner->low, note_hanging, &hanging) ||
@@ -124,6 +138,18 @@ static bool stays(struct ir_expr *expr, void *context)
     return !fixing->moves;
 }
 
+/* Names of the block, and of blocks under conditions in it, stand for what they are then, or for themselves
+ * again. */
+static void name_values(struct ir_kernel *kernel, const struct ir_stmt *block, bool then)
+{
+    for (const struct ir_stmt *stmt = block; stmt && stmt->kind != IR_FOR; stmt = stmt->next) {
+        if (stmt->kind == IR_LET)
+            stmt->symbol->note = then ? ir_expr_substitute(kernel, stmt->value) : NULL;
+        if (stmt->kind == IR_IF && pass_has_for(stmt->body))
+            name_values(kernel, stmt->body, then);
+    }
+}
+
 /* The bound of the loop inside in an iteration of the one around; NULL: it hangs on what changes, or may stop
  * the kernel. */
 static const struct ir_expr *bound_at(struct ir_kernel *kernel, const struct ir_stmt *stmt,
@@ -132,13 +158,9 @@ static const struct ir_expr *bound_at(struct ir_kernel *kernel, const struct ir_
 {
     struct fixing fixing = {.nest = (struct ir_stmt *)stmt};
     stmt->symbol->note = iteration;
-    for (const struct ir_stmt *let = stmt->body; let && let->kind != IR_FOR; let = let->next)
-        if (let->kind == IR_LET)
-            let->symbol->note = ir_expr_substitute(kernel, let->value);
+    name_values(kernel, stmt->body, true);
     struct ir_expr *fixed = ir_expr_substitute(kernel, bound);
-    for (const struct ir_stmt *let = stmt->body; let && let->kind != IR_FOR; let = let->next)
-        if (let->kind == IR_LET)
-            let->symbol->note = NULL;
+    name_values(kernel, stmt->body, false);
     stmt->symbol->note = NULL;
     return ir_expr_walk(fixed, stays, &fixing) && !vector_may_stop(fixed, options) ? fixed : NULL;
 }
