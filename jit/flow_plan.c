@@ -92,8 +92,8 @@ static bool holds_loops(const struct ir_stmt *stmt)
     return pass_has_for(stmt->body) || pass_has_for(stmt->otherwise);
 }
 
-/* The only loop of the block, perhaps under a condition (`if degree > 0: for e in range(...)`), whose rows then
- * are taken for all that there are; NULL: there are none, or several. */
+/* The only loop of the block, perhaps under a condition (`if degree > 0: for e in range(...)`), whose rows
+ * then are taken for all that there are; NULL: there are none, or several. */
 static const struct ir_stmt *only_loop(const struct ir_stmt *block)
 {
     const struct ir_stmt *inner = NULL;

@@ -13,6 +13,7 @@
  * the nest stays as it was. What it was is for small extents only, and its code is made when one comes.
  */
 #include "pass_partition.h"
+#include "vector.h"
 
 #include <string.h>
 
@@ -216,7 +217,7 @@ static struct ir_stmt *body_of(struct ample *ample, const struct ir_stmt *loop, 
     body = pass_copy_block(ample->pass, loop->body);
     loop->symbol->note = NULL;
     settle_block(ample, &body, depth + 1);
-    bool has_window = pass_write_out(ample->pass, &body, WINDOW);
+    bool has_window = pass_write_out(ample->pass, &body, VECTOR_SHORTEST - 1, WINDOW);
     ample->straight += has_window || (depth > 0 && !pass_has_for(body));
     return body;
 }

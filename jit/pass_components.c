@@ -11,6 +11,8 @@
  * (vector_x86_groups.c). (Zen 4: the sums of 1,000 points 0.82 us, and so 0.14.) Where nothing is loaded for
  * a component, as of powers that are summed up, there may be eight. Likewise loops over components around a
  * sum, `for k in 0..3 { s = 0; for i { s += p[i, k] } }`: then all sums are one loop.
+ *
+ * Loops of up to 32 iterations that shift by their variable, and load nothing by it, are written out, too.
  */
 #include "pass.h"
 
@@ -117,6 +119,55 @@ static bool is_candidate(const struct ir_stmt *loop)
            accumulates && !pass_jumps_anywhere(loop->body) && !pass_block_may_stop(loop->body);
 }
 
+/* ---- bits --------------------------------------------------------------------------------------------- */
+
+enum { BITS = 32, BIT_STATEMENTS = 160 };
+
+struct bits {
+    const struct ir_symbol *bit;
+    bool shifts, accesses;
+};
+
+static bool look_for_shift(struct ir_expr *expr, void *context)
+{
+    struct bits *bits = context;
+    bits->accesses |= expr->kind == IR_LOAD && pass_access_mentions(&expr->access, bits->bit);
+    bits->shifts |= expr->kind == IR_OPERATION && (expr->operation == OP_SHL || expr->operation == OP_SHR) &&
+                    pass_mentions(expr->operands[1], bits->bit);
+    return true;
+}
+
+static bool is_no_store_nor_loop(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    return stmt->kind != IR_STORE && stmt->kind != IR_ALLOCATE && stmt->kind != IR_FOR &&
+           stmt->kind != IR_WHILE;
+}
+
+/* `for b in range(16): r |= ((x >> b) & 1) << (2 * b)`: by how much is shifted is known then, and the loop
+ * around becomes lanes. */
+static bool goes_by_bits(struct ir_stmt *loop)
+{
+    struct bits bits = {.bit = loop->symbol};
+    if (!is_of(loop, BITS) || !ir_block_walk(loop->body, is_no_store_nor_loop, NULL))
+        return false;
+    ir_block_expressions(loop->body, look_for_shift, &bits);
+    return bits.shifts && !bits.accesses;
+}
+
+/* Whether all loops in it are such. */
+static bool is_around_bits(const struct ir_stmt *loop)
+{
+    bool any = false;
+    for (struct ir_stmt *stmt = loop->body; stmt; stmt = stmt->next) {
+        if (stmt->kind == IR_WHILE || (stmt->kind == IR_FOR && !goes_by_bits(stmt)) ||
+            (stmt->kind == IR_IF && (pass_has_for(stmt->body) || pass_has_for(stmt->otherwise))))
+            return false;
+        any |= stmt->kind == IR_FOR;
+    }
+    return any && !is_few(loop) && !pass_jumps_anywhere(loop->body) && !pass_block_may_stop(loop->body);
+}
+
 /* ---- components outside ----------------------------------------------------------------------------- */
 
 /* The innermost of long loops that are each all the one around it holds, where that only accumulates into
@@ -190,7 +241,9 @@ static bool visit_block(struct pass *pass, struct ir_stmt **block, int depth)
             changed = true; /* and the copies are looked at, which may hold another such loop */
             continue;
         }
-        if (is_candidate(stmt) && pass_write_out(pass, &stmt->body, STATEMENTS)) {
+        if ((is_candidate(stmt) && pass_write_out(pass, &stmt->body, MANY, STATEMENTS)) ||
+            (stmt->kind == IR_FOR && is_around_bits(stmt) &&
+             pass_write_out(pass, &stmt->body, BITS, BIT_STATEMENTS))) {
             changed = true;
         } else {
             changed |= visit_block(pass, &stmt->body, depth + 1);

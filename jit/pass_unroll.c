@@ -378,9 +378,9 @@ static bool write_out(struct pass *pass, struct ir_stmt **block)
     return true;
 }
 
-bool pass_write_out(struct pass *pass, struct ir_stmt **block, int most)
+bool pass_write_out(struct pass *pass, struct ir_stmt **block, int longest, int most)
 {
-    struct size size = {.longest = VECTOR_SHORTEST - 1};
+    struct size size = {.longest = longest};
 
     return count_block(&size, *block, 0) && size.has_loop && size.statements <= most &&
            write_out(pass, block);
