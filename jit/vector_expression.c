@@ -315,6 +315,39 @@ static int product_for_quotient(struct vector_builder *builder, akg_dtype dtype,
                    : -1;
 }
 
+/* The operation, where its second operand is a constant; NULL. */
+static const struct vector_value *by_constant(const struct vector_builder *builder, int number,
+                                              enum operation operation, uint64_t *constant)
+{
+    const struct vector_value *values = builder->loop->values.items, *value = &values[number];
+    if (value->kind != VECTOR_OPERATION || value->operation != operation ||
+        values[value->operands[1]].kind != VECTOR_CONSTANT)
+        return NULL;
+    *constant = values[value->operands[1]].bits;
+    return value;
+}
+
+/* `((x >> a) & mask) << b` of integers without a sign is shifted once, and then masked; -1: it is no such
+ * thing. */
+static int bits_moved(struct vector_builder *builder, akg_dtype dtype, int bits, int by)
+{
+    uint64_t mask, down, up = builder->loop->values.items[by].bits;
+    const struct vector_value *masked, *shifted;
+    if ((dtype != AKG_UINT32 && dtype != AKG_UINT64) ||
+        builder->loop->values.items[by].kind != VECTOR_CONSTANT ||
+        !(masked = by_constant(builder, bits, OP_BITAND, &mask)) ||
+        !(shifted = by_constant(builder, masked->operands[0], OP_SHR, &down)) || shifted->dtype != dtype)
+        return -1;
+    uint64_t width = 8 * (uint64_t)dtype_table[dtype].size;
+    if (up >= width || down >= width)
+        return -1;
+    int x = shifted->operands[0];
+    int moved = up == down  ? x
+                : up > down ? with_bits(builder, OP_SHL, dtype, x, up - down)
+                            : with_bits(builder, OP_SHR, dtype, x, down - up);
+    return with_bits(builder, OP_BITAND, dtype, moved, (mask << up) & (UINT64_MAX >> (64 - width)));
+}
+
 static int operation_value(struct vector_builder *builder, const struct ir_expr *expr)
 {
     akg_dtype dtype = expr->dtype, from = expr->operands[0]->dtype;
@@ -338,6 +371,9 @@ static int operation_value(struct vector_builder *builder, const struct ir_expr 
     int under_root = operation == OP_TRUEDIV ? radicand(builder, operands[1]) : -1;
     if (under_root >= 0)
         return apply(builder, OP_MUL, dtype, operands[0], apply(builder, OP_RSQRT, dtype, under_root, -1));
+    int moved = operation == OP_SHL ? bits_moved(builder, dtype, operands[0], operands[1]) : -1;
+    if (moved >= 0)
+        return moved;
     if (operation == OP_POPCOUNT)
         return popcount(builder, dtype, operands[0]);
     if (operation == OP_SIGMOID && !builder->options->strict)
