@@ -120,10 +120,15 @@ static void print_row_json(const struct bench *bench, const struct bench_row *ro
     fprintf(
         stream,
         ", \"tier\": \"%s\", \"threads\": %d, \"median_ns\": %.6g, \"ci_ns\": [%.6g, %.6g], \"bytes\": %lld, "
-        "\"flops\": %lld, \"bandwidth_share\": %.4g, \"compute_share\": %.4g, \"compile_us\": %.6g}",
+        "\"flops\": %lld, \"bandwidth_share\": %.4g, \"compute_share\": %.4g, \"compile_us\": %.6g",
         row->tier, bench->machine.threads, row->seconds.median * 1e9, row->seconds.low * 1e9,
         row->seconds.high * 1e9, (long long)(bench->cost.bytes_read + bench->cost.bytes_written),
         (long long)bench->cost.flops, row->bandwidth_share, row->compute_share, row->compile_seconds * 1e6);
+    if (row->compiler) {
+        fprintf(stream, ", \"compiler\": ");
+        report_json_string(stream, row->compiler);
+    }
+    fputc('}', stream);
 }
 
 void bench_print_json(const struct bench *bench, FILE *stream)

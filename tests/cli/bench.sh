@@ -94,6 +94,7 @@ if command -v gcc >/dev/null; then
         expect 0 "twin of $call" bench $call --vs cc --seconds 0.01 --json b.json
         stdout_has 'cc gcc / instant: '
         grep -q '"compilers": \["gcc"\]' b.json && pass "$what: the compiler" || fail 'the report names no compiler'
+        grep -q '"tier": "cc", .*"compiler": "gcc"}' b.json && pass "$what: its row" || fail 'the row names no compiler'
         if grep -q 'differ by' stdout; then fail 'the results differ'; else pass "$what: results agree"; fi
     done
     expect 0 'the optimising tier' bench square.akg shift 'x=randn(100)' --tier optimised --seconds 0.01 --json b.json
