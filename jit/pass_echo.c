@@ -78,8 +78,7 @@ static int64_t distance_of(const struct dependences *dependences, const struct i
                : 0;
 }
 
-/* ---- what is known before the loop
- * --------------------------------------------------------------------------- */
+/* ---- what is known before the loop ---------------------------------------------------------------- */
 
 struct echo {
     struct pass *pass;
@@ -239,6 +238,7 @@ static struct ir_stmt *make_pieces(struct pass *pass, struct ir_stmt *loop, cons
     inner->body = pass_copy_block(pass, loop->body);
     loop->symbol->note = NULL;
     inner->independent = loop->independent = true;
+    pieces->in_turn = true; /* what a piece looks back at is the one before it */
     pieces->body = inner;
     loop->low = begin_of(pass, loop, ir_symbol_use(pass->kernel, let->symbol), distance);
     let->next = pieces;
@@ -336,18 +336,45 @@ static struct ir_stmt *make_choice(struct echo *echo)
     return let;
 }
 
+/* A loop around others. */
+struct enclosing {
+    const struct enclosing *outer;
+    struct ir_stmt *loop;
+};
+
+/* Which loops around keep their order, while what they hold is what the program has: of pieces the analysis
+ * would have much more to decide. */
+static void note_order(struct pass *pass, const struct enclosing *enclosing)
+{
+    const struct enclosing *outermost = enclosing;
+    while (outermost && outermost->outer)
+        outermost = outermost->outer;
+    if (!outermost || outermost->loop->independent || outermost->loop->in_turn)
+        return;
+    const struct dependences *dependences = pass_dependences(pass, outermost->loop);
+    for (; dependences && enclosing; enclosing = enclosing->outer) {
+        const struct dependence_loop *row = dependence_loop_is_parallel(dependences, enclosing->loop);
+        enclosing->loop->in_turn |= row && !row->incomplete && row->verdict != DEPENDENCE_PARALLEL &&
+                                    row->verdict != DEPENDENCE_ACCUMULATES;
+    }
+}
+
 /* What takes the loop's place; NULL: nothing. */
-static struct ir_stmt *cut_loop(struct pass *pass, struct ir_stmt *loop, struct ir_expr **around)
+static struct ir_stmt *cut_loop(struct pass *pass, struct ir_stmt *loop, struct ir_expr **around,
+                                const struct enclosing *outer)
 {
     struct ir_stmt *next = loop->next, *made = NULL, *end;
     const struct dependences *dependences = may_be_cut(loop) ? pass_directions(pass, loop) : NULL;
     struct echo echo = {.pass = pass, .loop = loop};
     int64_t distance = dependences ? distance_of(dependences, loop) : 0;
+    bool is_echo = distance || (dependences && find_echo(&echo));
 
+    if (is_echo)
+        note_order(pass, outer);
     loop->next = NULL;
     if (distance)
         made = make_pieces_if_long(pass, loop, pass_number(pass, distance), around);
-    else if (dependences && find_echo(&echo))
+    else if (is_echo)
         made = make_choice(&echo);
     loop->next = made ? NULL : next;
     for (end = made; end && end->next;)
@@ -358,17 +385,18 @@ static struct ir_stmt *cut_loop(struct pass *pass, struct ir_stmt *loop, struct 
 }
 
 /* `around`: what is to be asked around the nest that the block is in; NULL: it is in none. */
-static bool visit_block(struct pass *pass, struct ir_stmt **block, struct ir_expr **around, int depth);
+static bool visit_block(struct pass *pass, struct ir_stmt **block, struct ir_expr **around,
+                        const struct enclosing *outer, int depth);
 
 /* What of a nest is asked before it, so that its rows ask nothing. */
-static bool visit_nest(struct pass *pass, struct ir_stmt **place)
+static bool visit_nest(struct pass *pass, struct ir_stmt **place, const struct enclosing *outer)
 {
     struct ir_stmt *nest = *place, *next = nest->next, *original;
     struct ir_expr *condition = NULL;
 
     nest->next = NULL;
     original = pass_copy_block(pass, nest);
-    bool changed = visit_block(pass, &nest->body, &condition, 1);
+    bool changed = visit_block(pass, &nest->body, &condition, &(struct enclosing){outer, nest}, 1);
     if (condition)
         *place = new_choice(pass, condition, nest, original);
     (*place)->next = next;
@@ -388,24 +416,27 @@ static bool may_be_two(struct ir_stmt *stmt)
            !ir_block_walk(stmt->body, is_never_cut, NULL);
 }
 
-static bool visit_block(struct pass *pass, struct ir_stmt **block, struct ir_expr **around, int depth)
+static bool visit_block(struct pass *pass, struct ir_stmt **block, struct ir_expr **around,
+                        const struct enclosing *outer, int depth)
 {
     enum { DEEPEST = 100 };
     bool changed = false;
 
     for (struct ir_stmt **place = block; *place && depth < DEEPEST; place = &(*place)->next) {
         struct ir_stmt *stmt = *place, *next = stmt->next;
-        struct ir_stmt *made = stmt->kind == IR_FOR ? cut_loop(pass, stmt, around) : NULL;
+        struct ir_stmt *made = stmt->kind == IR_FOR ? cut_loop(pass, stmt, around, outer) : NULL;
+        struct enclosing enclosing = {outer, stmt};
         if (made) {
             *place = made;
             changed = true;
             while ((*place)->next != next)
                 place = &(*place)->next;
         } else if (!around && may_be_two(stmt)) {
-            changed |= visit_nest(pass, place);
+            changed |= visit_nest(pass, place, outer);
         } else {
-            changed |= visit_block(pass, &stmt->body, around, depth + 1);
-            changed |= visit_block(pass, &stmt->otherwise, around, depth + 1);
+            changed |=
+                visit_block(pass, &stmt->body, around, stmt->kind == IR_FOR ? &enclosing : outer, depth + 1);
+            changed |= visit_block(pass, &stmt->otherwise, around, outer, depth + 1);
         }
     }
     return changed;
@@ -413,5 +444,5 @@ static bool visit_block(struct pass *pass, struct ir_stmt **block, struct ir_exp
 
 bool pass_echo(struct pass *pass)
 {
-    return visit_block(pass, &pass->kernel->body, NULL, 0);
+    return visit_block(pass, &pass->kernel->body, NULL, NULL, 0);
 }

@@ -88,14 +88,17 @@ static bool put_least_dim(const struct partition *partition, struct pass_affine 
     return true;
 }
 
-/* A quotient of what is never negative is between that and 0. */
+/* A quotient q of what is never negative, a // d, is between that and 0, and d * q is no more than a. */
 static bool put_least_quotient(const struct ir_symbol *symbol, int64_t factor, struct pass_affine *sum)
 {
     struct pass_affine self = {.count = 1, .terms = {{symbol, 1}}}, dividend;
 
-    return is_quotient(symbol, &dividend) && dividend.count == 1 && dividend.constant >= 0 &&
-           dividend.terms[0].coefficient > 0 && dividend.terms[0].symbol->kind == IR_SYMBOL_DIM &&
-           pass_affine_add(sum, -factor, &self) && (factor > 0 || pass_affine_add(sum, factor, &dividend));
+    if (!is_quotient(symbol, &dividend) || dividend.count != 1 || dividend.constant < 0 ||
+        dividend.terms[0].coefficient <= 0 || dividend.terms[0].symbol->kind != IR_SYMBOL_DIM ||
+        !pass_affine_add(sum, -factor, &self))
+        return false;
+    int64_t divisor = symbol->value->operands[1]->integer;
+    return factor > 0 || pass_affine_add(sum, factor % divisor == 0 ? factor / divisor : factor, &dividend);
 }
 
 /* Whether the sum of near terms is never negative. */
