@@ -155,6 +155,7 @@ static void test_access(struct voucher *voucher, const struct ir_access *access,
                         struct block *out);
 
 static struct block test_guarded(struct voucher *voucher, struct ir_expr *expr, int context);
+static void test_partly(struct voucher *voucher, struct ir_expr *expr, int context, struct block *out);
 
 /* What is tested while the expression is evaluated. `context`: the phase of the conditions it stands under.
  */
@@ -173,6 +174,10 @@ static void test_expression(struct voucher *voucher, struct ir_expr *expr, int c
         test_expression(voucher, expr->operands[k], context, out);
     if (!is_lazy)
         return;
+    if (vouch_steady_part(voucher, expr->operands[0]) != expr->operands[0]) {
+        test_partly(voucher, expr, context, out);
+        return;
+    }
     context = vouch_later(context, vouch_phase_of(voucher, expr->operands[0], context));
     struct block last = test_guarded(voucher, expr->operands[expr->count - 1], context),
                  middle = begin_block();
@@ -185,6 +190,28 @@ static void test_expression(struct voucher *voucher, struct ir_expr *expr, int c
     if ((middle.first || last.first) && !voucher->refused)
         append(out, vouch_if(voucher, vouch_copy(voucher, expr->operands[0]), middle.first, last.first,
                              expr->span));
+}
+
+/* The loops that test cannot ask what the nest has yet to compute. What is come to where it says so is tested
+ * under the rest of the condition, if that has terms that they can ask; else nothing is tested that is not in
+ * any case, by the condition itself, as in `if d[c - w[i]] + v[i] > d[c]: d[c] = d[c - w[i]] + v[i]`. */
+static void test_no_more(struct voucher *voucher, struct ir_expr *expr, int context, struct block *out)
+{
+    struct ir_stmt **end = out->end;
+    test_expression(voucher, expr, context, out);
+    voucher->refused |= out->end != end;
+}
+
+static void test_partly(struct voucher *voucher, struct ir_expr *expr, int context, struct block *out)
+{
+    struct ir_expr *truth = vouch_steady_part(voucher, expr->operands[0]);
+    bool is_under = truth && expr->operation != OP_OR;
+    int inner = is_under ? vouch_later(context, vouch_phase_of(voucher, truth, context)) : context;
+    struct block block = is_under ? test_guarded(voucher, expr->operands[1], inner) : begin_block();
+    if (block.first && !voucher->refused)
+        append(out, vouch_if(voucher, vouch_copy(voucher, truth), block.first, NULL, expr->span));
+    for (int k = is_under ? 2 : 1; k < expr->count; k++)
+        test_no_more(voucher, expr->operands[k], context, out);
 }
 
 static struct block test_guarded(struct voucher *voucher, struct ir_expr *expr, int context)
@@ -487,6 +514,32 @@ static void build_loop(struct voucher *voucher, struct ir_stmt *stmt, int contex
     append_loop(voucher, stmt, out, loop);
 }
 
+/* As of test_partly. */
+static void build_no_more(struct voucher *voucher, struct ir_stmt *first, int context, struct block *out)
+{
+    struct ir_stmt **end = out->end;
+    build_block(voucher, first, context, out);
+    voucher->refused |= out->end != end;
+}
+
+static void build_partly(struct voucher *voucher, struct ir_stmt *stmt, int context, struct block *out)
+{
+    const struct ir_symbol *range = voucher->range;
+    struct ir_expr *truth = vouch_steady_part(voucher, stmt->value);
+    struct block body = begin_block();
+    if (truth) {
+        int inner = vouch_later(context, vouch_phase_of(voucher, truth, context));
+        voucher->range = NULL;
+        build_block(voucher, stmt->body, inner, &body);
+        voucher->range = range;
+        if (body.first && !voucher->refused)
+            append(out, vouch_if(voucher, vouch_copy(voucher, truth), body.first, NULL, stmt->span));
+    } else {
+        build_no_more(voucher, stmt->body, context, out);
+    }
+    build_no_more(voucher, stmt->otherwise, context, out);
+}
+
 /* Under what comes out of tensors, indices that do not, or that it asks for, are tested in any case: loops
  * that only the former are tested in need not be gone through. */
 static void build_choice(struct voucher *voucher, struct ir_stmt *stmt, int context, struct block *out)
@@ -495,6 +548,10 @@ static void build_choice(struct voucher *voucher, struct ir_stmt *stmt, int cont
     test_expression(voucher, stmt->value, context, out);
     if (!pass_block_may_stop(stmt->body) && !pass_block_may_stop(stmt->otherwise))
         return;
+    if (vouch_steady_part(voucher, stmt->value) != stmt->value) {
+        build_partly(voucher, stmt, context, out);
+        return;
+    }
     context = vouch_later(context, vouch_phase_of(voucher, stmt->value, context));
     struct ir_expr *truth = vouch_copy(voucher, stmt->value);
     if (vouch_is_of_data(truth) && vouch_is_of_anyone(voucher, stmt->body, truth) &&
@@ -559,89 +616,11 @@ static bool is_plain(struct ir_stmt *stmt, void *count)
            stmt->kind == IR_VARIABLE || stmt->kind == IR_ASSIGN;
 }
 
-static bool hangs_on(struct ir_expr *expr, struct ir_symbol *symbol);
-
-static bool note_hang(struct ir_expr *expr, void *symbol)
-{
-    return expr->kind != IR_SYMBOL || (expr->symbol != symbol && (expr->symbol->kind != IR_SYMBOL_LET ||
-                                                                  !hangs_on(expr->symbol->value, symbol)));
-}
-
-/* Scalars stand for their values. */
-static bool hangs_on(struct ir_expr *expr, struct ir_symbol *symbol)
-{
-    return !ir_expr_walk(expr, note_hang, symbol);
-}
-
-static bool access_hangs_on(const struct ir_access *access, struct ir_symbol *symbol, bool tested)
-{
-    for (int axis = 0; axis < access->buffer->rank; axis++)
-        if ((!tested || access->checks[axis] == IR_CHECK_ELEMENT) && hangs_on(access->indices[axis], symbol))
-            return true;
-    return false;
-}
-
-static bool is_fixed_load(struct ir_expr *expr, void *column)
-{
-    return expr->kind != IR_LOAD || !access_hangs_on(&expr->access, column, true);
-}
-
-/* Whether the columns are handed a number that is another one in each row, out of a tensor or as it is. */
-static bool is_of_row(const struct ir_expr *expr, struct ir_symbol *row, struct ir_symbol *column)
-{
-    if (expr->kind == IR_LOAD)
-        return !access_hangs_on(&expr->access, column, false) && access_hangs_on(&expr->access, row, false);
-    if (expr->kind == IR_SYMBOL)
-        return expr->symbol == row ||
-               (expr->symbol->kind == IR_SYMBOL_LET && is_of_row(expr->symbol->value, row, column));
-    for (int k = 0; k < expr->count && expr->kind == IR_OPERATION; k++)
-        if (is_of_row(expr->operands[k], row, column))
-            return true;
-    return false;
-}
-
-static bool is_tested_by_row(struct ir_expr *expr, void *row)
-{
-    bool tested = false;
-    for (int axis = 0; expr->kind == IR_LOAD && axis < expr->access.buffer->rank; axis++)
-        tested |= expr->access.checks[axis] == IR_CHECK_ELEMENT;
-    return !tested || access_hangs_on(&expr->access, row, true);
-}
-
-/* Whether nothing is tested but which rows the innermost loop works on, those that it stores being others in
- * each iteration around: loops over rows test that themselves, where nothing else changes from row to row,
- * nothing is stored before a test, and each row asks for another. */
-static bool only_picks_rows(const struct ir_stmt *loop)
-{
-    struct ir_stmt *inner = loop->body;
-    while (inner->kind == IR_LET && !pass_stmt_may_stop(inner) && inner->next)
-        inner = inner->next;
-    if (inner->kind != IR_FOR || inner->next)
-        return false;
-    if (pass_has_for(inner->body))
-        return only_picks_rows(inner);
-    if (inner->low->kind == IR_INTEGER && inner->high->kind == IR_INTEGER)
-        return false; /* perhaps too short for that */
-    bool stores = false;
-    for (struct ir_stmt *stmt = inner->body; stmt; stmt = stmt->next) {
-        if ((stmt->kind != IR_STORE && stmt->kind != IR_LET) ||
-            !ir_stmt_expressions(stmt, is_fixed_load, inner->symbol) ||
-            !ir_stmt_expressions(stmt, is_tested_by_row, loop->symbol) ||
-            (stmt->kind == IR_STORE && (access_hangs_on(&stmt->access, inner->symbol, true) ||
-                                        !access_hangs_on(&stmt->access, loop->symbol, false) ||
-                                        is_of_row(stmt->value, loop->symbol, inner->symbol))) ||
-            (stores && pass_stmt_may_stop(stmt)))
-            return false;
-        stores |= stmt->kind == IR_STORE;
-    }
-    return true;
-}
-
 /* Loops that stop by nothing but indices. */
 static bool is_candidate(struct ir_stmt *stmt, bool is_for_compilers)
 {
     int count = 0;
-    return (is_for_compilers || (pass_has_for(stmt->body) && !only_picks_rows(stmt))) &&
+    return (is_for_compilers || (pass_has_for(stmt->body) && !vouch_only_picks_rows(stmt))) &&
            ir_block_walk(stmt->body, is_plain, &count) && count <= STATEMENTS &&
            pass_block_may_stop(stmt->body);
 }

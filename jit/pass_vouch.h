@@ -62,6 +62,9 @@ bool vouch_is_choice_of_call(const struct ir_stmt *block);
 
 /* ---- pass_vouch_phase.c ---- */
 
+/* What of a condition hangs on nothing that the nest changes: all of it, those of its terms that are joined
+ * by `and`, or nothing, NULL. */
+struct ir_expr *vouch_steady_part(struct voucher *voucher, struct ir_expr *truth);
 /* The phase behind which it may be evaluated; 0: at once. `context`: that behind which it is known that the
  * program comes here. Refuses what may not be evaluated ahead. */
 int vouch_phase_of(struct voucher *voucher, const struct ir_expr *expr, int context);
@@ -78,6 +81,13 @@ static inline int vouch_later(int a, int b)
 {
     return a > b ? a : b;
 }
+
+/* ---- pass_vouch_rows.c ---- */
+
+/* Whether nothing is tested but which rows the innermost loop works on, those that it stores being others in
+ * each iteration around: loops over rows test that themselves, where nothing else changes from row to row,
+ * nothing is stored before a test, and each row asks for another. */
+bool vouch_only_picks_rows(const struct ir_stmt *loop);
 
 /* ---- pass_vouch_wide.c ---- */
 

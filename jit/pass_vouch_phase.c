@@ -38,6 +38,31 @@ static bool is_declared_inside(const struct ir_symbol *symbol)
     return symbol->kind == IR_SYMBOL_LET && symbol->note;
 }
 
+static bool is_steady(struct ir_expr *expr, void *context)
+{
+    struct voucher *voucher = context;
+    if (++voucher->nodes > NODES)
+        voucher->refused = true;
+    if (voucher->refused)
+        return false;
+    if (expr->kind == IR_SYMBOL && is_declared_inside(expr->symbol))
+        return ir_expr_walk(expr->symbol->value, is_steady, voucher);
+    if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_VARIABLE)
+        return !changes(voucher, NULL, expr->symbol);
+    return expr->kind != IR_LOAD || !changes(voucher, expr->access.buffer, NULL);
+}
+
+struct ir_expr *vouch_steady_part(struct voucher *voucher, struct ir_expr *truth)
+{
+    if (truth->kind != IR_OPERATION || truth->operation != OP_AND)
+        return ir_expr_walk(truth, is_steady, voucher) ? truth : NULL;
+    struct ir_expr *first = vouch_steady_part(voucher, truth->operands[0]),
+                   *second = vouch_steady_part(voucher, truth->operands[1]);
+    if (first == truth->operands[0] && second == truth->operands[1])
+        return truth;
+    return first && second ? pass_combine(voucher->pass, OP_AND, first, second) : first ? first : second;
+}
+
 /* As below, of an expression of the dtype, int32 or int64; int32 ones wrap soon. */
 static bool find_slope_in(struct ir_expr *expr, akg_dtype dtype, const struct ir_symbol *symbol,
                           long long *slope)
