@@ -50,7 +50,8 @@ enum vector_kind {
                         of dtype int32: their low bits */
     VECTOR_LOAD,     /* element of a stream; where the mask is false: 0, and nothing is read */
     VECTOR_GATHER,   /* element as far behind the stream's as operand 0 says; where the mask is false: 0.
-                        Where `bits` is not 0, so many bytes are there, and operand 0 is one of uint8 */
+                        Where `bits` is not 0, so many elements are there: up to VECTOR_ROW, of 32 bits;
+                        or bytes, and operand 0 is one of uint8 */
     VECTOR_TEST,     /* the loop ends before this group where operand 0, taken without a sign, is not below
                         operand 1; where that is -1: where operand 0, a mask, is true,
                         or, where there is a slot, the counter `slot` and how many lanes that mask has are above
@@ -82,6 +83,8 @@ enum vector_kind {
                      many */
     VECTOR_REPEAT /* in nests around a while: the lanes where operand 0 is true go on */
 };
+
+enum { VECTOR_ROW = 16 }; /* elements of 32 bits that a vector register holds */
 
 struct vector_value {
     enum vector_kind kind;

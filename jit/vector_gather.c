@@ -6,7 +6,8 @@
  * they are how many elements the lane's lies behind that of the stream, whose indices are the others and 0.
  * With AVX-512, integers of 8 and 16 bits come out of the words that hold them, or out of registers, where a
  * table of 256 bytes is looked up by a byte; halves and truth values stay
- * C there, and all of these in nests.
+ * C there, and all of these in nests. Of up to 16 elements of 32 bits, which is known, the register that
+ * holds them all is permuted.
  *
  * Indices that are to be tested are tested for all lanes (VECTOR_TEST) before anything in the loop has an
  * effect. If one of them is outside, the code ends there, and the C loop does the rest and stops where the
@@ -320,6 +321,25 @@ static int index_of_table(const struct vector_builder *builder, const struct ir_
     return builder->refused || !is_table(builder, access) || index < 0 ? -1 : byte_of(builder, index);
 }
 
+/* ---- short rows ---------------------------------------------------------------------------------------- */
+
+/* How many elements there are in the row that all lanes pick out of, by the last index alone, if a register
+ * holds it: of float32 and integers of 32 bits; else 0. */
+static uint64_t row_of(const struct vector_builder *builder, const struct ir_access *access,
+                       const bool *in_address)
+{
+    const struct ir_buffer *buffer = access->buffer;
+    int last = buffer->rank - 1;
+    for (int axis = 0; axis <= last; axis++)
+        if (in_address[axis] != (axis < last))
+            return 0;
+    const struct ir_expr *extent = buffer->shape[last];
+    bool is_short = extent->kind == IR_INTEGER && extent->integer > 0 && extent->integer <= VECTOR_ROW;
+    return is_short && buffer->contiguous && dtype_table[buffer->dtype].size == 4 && !builder->is_serial
+               ? (uint64_t)extent->integer
+               : 0;
+}
+
 /* ---- all -------------------------------------------------------------------------------------------- */
 
 void vector_lane_indices(struct vector_builder *builder, const struct ir_access *access, bool *in_address,
@@ -373,5 +393,6 @@ int vector_gather(struct vector_builder *builder, const struct ir_access *access
         return vector_refuse(builder);
     value.operands[0] = distance;
     value.mask = builder->mask;
+    value.bits = row_of(builder, access, in_address);
     return in_words ? gather_from_words(builder, value, distance) : vector_add(builder, value);
 }

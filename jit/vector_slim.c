@@ -366,7 +366,7 @@ static bool is_slim_value(const struct vector_loop *loop, const struct vector_sl
     case VECTOR_STORE:
         return is_slim_access(loop, slim, value);
     case VECTOR_GATHER:
-        return value->bits && slim->permutes;
+        return value->bits > VECTOR_ROW && slim->permutes;
     case VECTOR_ACCUMULATE:
         return is_slim_accumulation(loop, slim, value);
     case VECTOR_OPERATION:

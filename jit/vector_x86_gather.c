@@ -327,16 +327,50 @@ static int gather_one(struct machine *machine, const struct vector_value *value,
     return result;
 }
 
+/* Whether a vector of as many elements as there are in the row can be loaded as it is. */
+static bool is_whole(int count)
+{
+    return count == 4 || count == 8 || count == 16;
+}
+
+static bool can_pick(const struct machine *machine, const struct vector_value *value, bool far, int mask)
+{
+    int bits = machine_bits(machine, value->type);
+    return value->bits && !far && !mask && bits >= 256 && 32 * value->bits <= (uint64_t)bits &&
+           (machine_is_avx512(machine) || is_whole((int)value->bits));
+}
+
+/* Out of a short row, which is loaded, and nothing behind it: tensors may end there. */
+static int pick_from_row(struct machine *machine, const struct vector_value *value, int index)
+{
+    int count = (int)value->bits, bits = machine_bits(machine, value->type);
+    int row = machine_new_vector(machine, bits), mask = 0;
+    if (!is_whole(count))
+        mask = machine_keep(machine, KEPT_MASK, VECTOR_MASK, 0, ((uint64_t)1 << count) - 1);
+    machine_add(machine,
+                (struct x86_instruction){.form = X86_VMOVUPS_LOAD,
+                                         .bits = mask ? bits : 32 * count,
+                                         .reg = row,
+                                         .mask = mask,
+                                         .zeroing = mask != 0,
+                                         .has_memory = true,
+                                         .memory = {machine_base(machine, value->stream), X86_NONE, 1, 0}});
+    return machine_rvm(machine, machine_is_avx512(machine) ? X86_VPERMPS_WIDE : X86_VPERMPS, bits, index,
+                       row);
+}
+
 int machine_gather(struct machine *machine, const struct vector_value *value, int index, int mask)
 {
     bool far = vector_type_is_wide(machine->loop->values.items[value->operands[0]].type);
     bool wide = vector_type_is_wide(value->type), own_mask = machine_is_avx512(machine);
     if (machine->lanes == 1)
         return gather_one(machine, value, index, far);
-    if (value->bits && own_mask && machine->options->permutes)
+    if (value->bits > VECTOR_ROW && own_mask && machine->options->permutes)
         return machine_normal(machine, value->dtype, machine_lookup(machine, value, index));
     if (dtype_table[value->dtype].size < 4)
         return gather_small(machine, value, index, far, mask);
+    if (can_pick(machine, value, far, mask))
+        return pick_from_row(machine, value, index);
     if (can_gather_apart(machine, value, mask))
         return gather_apart(machine, value, index, far);
     int beside = mask ? 0 : machine_load_neighbours(machine, value, index);
