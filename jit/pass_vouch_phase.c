@@ -38,24 +38,28 @@ static bool is_declared_inside(const struct ir_symbol *symbol)
     return symbol->kind == IR_SYMBOL_LET && symbol->note;
 }
 
+struct steadiness {
+    const struct voucher *voucher;
+    int left; /* nodes to be looked at */
+};
+
 static bool is_steady(struct ir_expr *expr, void *context)
 {
-    struct voucher *voucher = context;
-    if (++voucher->nodes > NODES)
-        voucher->refused = true;
-    if (voucher->refused)
+    struct steadiness *steadiness = context;
+    if (--steadiness->left < 0)
         return false;
     if (expr->kind == IR_SYMBOL && is_declared_inside(expr->symbol))
-        return ir_expr_walk(expr->symbol->value, is_steady, voucher);
+        return ir_expr_walk(expr->symbol->value, is_steady, steadiness);
     if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_VARIABLE)
-        return !changes(voucher, NULL, expr->symbol);
-    return expr->kind != IR_LOAD || !changes(voucher, expr->access.buffer, NULL);
+        return !changes(steadiness->voucher, NULL, expr->symbol);
+    return expr->kind != IR_LOAD || !changes(steadiness->voucher, expr->access.buffer, NULL);
 }
 
 struct ir_expr *vouch_steady_part(struct voucher *voucher, struct ir_expr *truth)
 {
+    struct steadiness steadiness = {voucher, NODES};
     if (truth->kind != IR_OPERATION || truth->operation != OP_AND)
-        return ir_expr_walk(truth, is_steady, voucher) ? truth : NULL;
+        return ir_expr_walk(truth, is_steady, &steadiness) ? truth : NULL;
     struct ir_expr *first = vouch_steady_part(voucher, truth->operands[0]),
                    *second = vouch_steady_part(voucher, truth->operands[1]);
     if (first == truth->operands[0] && second == truth->operands[1])
