@@ -2,9 +2,9 @@
  * flow_steady.c: loads that are the same in all iterations of a loop.
  *
  * Consumes an access of a loop that is being built; says whether its element may be loaded once, where the
- * loop is entered: nothing in the loop stores to the tensor, its index is the same throughout and not tested,
- * and the first iteration loads it in any case, before anything can stop the kernel or leave the loop. Then
- * it is there: code before a loop runs where there is an iteration.
+ * loop is entered: nothing in the loop stores to the tensor or allocates it, its index is the same throughout
+ * and not tested, and the first iteration loads it in any case, before anything can stop the kernel or leave
+ * the loop. Then it is there: code before a loop runs where there is an iteration.
  */
 #include "flow_private.h"
 
@@ -55,12 +55,23 @@ static bool surely_loads(const struct ir_stmt *body, const struct ir_access *acc
     return false;
 }
 
+/* An allocation clears it. */
+static bool leaves_alone(struct ir_stmt *stmt, void *buffer)
+{
+    return (stmt->kind != IR_STORE && stmt->kind != IR_ALLOCATE) || stmt->access.buffer != buffer;
+}
+
+static bool is_changed(const struct ir_stmt *body, const struct ir_buffer *buffer)
+{
+    return !ir_block_walk((struct ir_stmt *)body, leaves_alone, (void *)buffer);
+}
+
 bool flow_is_steady(struct flow_builder *builder, const struct ir_access *access)
 {
     if (!builder->depth || builder->refused)
         return false;
     const struct flow_loop *loop = &builder->loops[builder->depth - 1];
-    if (loop->leave == FLOW_NONE || ir_block_stores_to(loop->stmt->body, access->buffer))
+    if (loop->leave == FLOW_NONE || is_changed(loop->stmt->body, access->buffer))
         return false;
     for (int axis = 0; axis < access->buffer->rank; axis++) {
         bool pure = true;

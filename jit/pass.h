@@ -243,8 +243,10 @@ bool pass_scalars_of_block(struct pass *pass, struct ir_stmt **block);
 struct ir_expr *pass_quotient(struct pass *pass, struct ir_expr *expr);
 /* What pass simplify does, in one block. */
 void pass_simplify_block(struct pass *pass, struct ir_stmt **block);
-/* Writes out all loops of the block, if they are of no more iterations than `longest` each, and no more
- * statements come of it than `most`; whether there was one. */
+/* Whether it allocates a temporary, which would be allocated while it lives if the loop were written out. */
+bool pass_allocates(struct ir_stmt *loop);
+/* Writes out all loops of the block, if they are of no more iterations than `longest` each and allocate
+ * nothing, and no more statements come of it than `most`; whether there was one. */
 bool pass_write_out(struct pass *pass, struct ir_stmt **block, int longest, int most);
 /* Writes the loop out that stands there, if its iterations are few and known. */
 bool pass_write_out_loop(struct pass *pass, struct ir_stmt **place);

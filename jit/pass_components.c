@@ -236,7 +236,8 @@ static bool visit_block(struct pass *pass, struct ir_stmt **block, int depth)
         return false;
     for (struct ir_stmt **place = block; *place;) {
         struct ir_stmt *stmt = *place;
-        bool is_outside = stmt->kind == IR_FOR && is_few(stmt) && is_small(stmt) && is_around_sum(stmt);
+        bool is_outside = stmt->kind == IR_FOR && is_few(stmt) && !pass_allocates(stmt) && is_small(stmt) &&
+                          is_around_sum(stmt);
         if (is_outside && pass_write_out_loop(pass, place)) {
             changed = true; /* and the copies are looked at, which may hold another such loop */
             continue;

@@ -378,12 +378,29 @@ static bool write_out(struct pass *pass, struct ir_stmt **block)
     return true;
 }
 
+static bool is_no_allocation(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    return stmt->kind != IR_ALLOCATE;
+}
+
+bool pass_allocates(struct ir_stmt *loop)
+{
+    return !ir_block_walk(loop->body, is_no_allocation, NULL);
+}
+
+static bool is_no_allocating_loop(struct ir_stmt *stmt, void *context)
+{
+    (void)context;
+    return stmt->kind != IR_FOR || !pass_allocates(stmt);
+}
+
 bool pass_write_out(struct pass *pass, struct ir_stmt **block, int longest, int most)
 {
     struct size size = {.longest = longest};
 
-    return count_block(&size, *block, 0) && size.has_loop && size.statements <= most &&
-           write_out(pass, block);
+    return ir_block_walk(*block, is_no_allocating_loop, NULL) && count_block(&size, *block, 0) &&
+           size.has_loop && size.statements <= most && write_out(pass, block);
 }
 
 bool pass_write_out_loop(struct pass *pass, struct ir_stmt **place)

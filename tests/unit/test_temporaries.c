@@ -10,6 +10,7 @@
 #include "api_support.h"
 #include "check.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -222,8 +223,36 @@ static void test_random(void)
     CHECK(shared >= PROGRAMS / 3);
 }
 
+/* ---- clear memory --------------------------------------------------------------------------------- */
+
+/* What loops read of a temporary that they allocate is 0, whatever fresh memory holds. */
+static void test_cleared(void)
+{
+    static const char text[] = "def k(p: float64[N]):\n"
+                               "    y = output_tensor((), float64)\n"
+                               "    for g in range(N):\n"
+                               "        for i in serial(N):\n"
+                               "            t = allocate((N, 1), float64)\n"
+                               "            y[()] = max(y[()], t[g, 0])\n"
+                               "    return y\n";
+    const jit_options options = {.cache = "off", .any_shape = true};
+    akg_tensor *p = api_vector(AKG_FLOAT64, 20, 3, 2), *y = NULL;
+
+#ifdef M_PERTURB
+    mallopt(M_PERTURB, 0xa5); /* which fills it with bytes of 0x5a */
+#endif
+    CHECK(api_run(text, &options, &p, 1, NULL, &y));
+    CHECK(y && *(const double *)akg_tensor_data(y) == 0);
+#ifdef M_PERTURB
+    mallopt(M_PERTURB, 0);
+#endif
+    akg_tensor_release(y);
+    akg_tensor_release(p);
+}
+
 int main(void)
 {
+    test_cleared();
     test_places();
     test_sizes();
     test_random();
