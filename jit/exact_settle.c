@@ -7,7 +7,7 @@
  */
 #include "exact.h"
 
-enum { DEEPEST = 100, NESTED = 40 };
+enum { DEEPEST = 100, NODES = 200 /* of an index, those of scalars each time they are used */ };
 
 /* From the least to the greatest, both included. */
 struct interval {
@@ -16,7 +16,7 @@ struct interval {
 };
 
 struct settling {
-    int nested;
+    int left; /* nodes to be looked at */
 };
 
 static const struct interval unknown = {0, 0, false};
@@ -80,9 +80,8 @@ static struct interval of_operation(struct settling *settling, const struct ir_e
 static struct interval interval_of(struct settling *settling, const struct ir_expr *expr)
 {
     struct interval result = unknown;
-    if (expr->dtype != AKG_INT64 || settling->nested > NESTED)
+    if (expr->dtype != AKG_INT64 || --settling->left < 0)
         return unknown;
-    settling->nested++;
     if (expr->kind == IR_INTEGER)
         result = of_ends(true, expr->integer, expr->integer);
     else if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LOOP)
@@ -91,7 +90,6 @@ static struct interval interval_of(struct settling *settling, const struct ir_ex
         result = interval_of(settling, expr->symbol->value);
     else if (expr->kind == IR_OPERATION)
         result = of_operation(settling, expr);
-    settling->nested--;
     return result;
 }
 
@@ -101,6 +99,7 @@ static void settle_access(struct settling *settling, struct ir_access *access)
         const struct ir_expr *extent = access->buffer->shape[axis];
         if (access->checks[axis] != IR_CHECK_ELEMENT || extent->kind != IR_INTEGER)
             continue;
+        settling->left = NODES;
         struct interval index = interval_of(settling, access->indices[axis]);
         if (index.known && index.least >= 0 && index.greatest < extent->integer)
             access->checks[axis] = IR_CHECK_PROVED;
@@ -117,6 +116,7 @@ static bool settle_load(struct ir_expr *expr, void *settling)
 /* The variable, as long as it is in the loop. */
 static struct interval interval_of_loop(struct settling *settling, const struct ir_stmt *loop)
 {
+    settling->left = NODES;
     struct interval low = interval_of(settling, loop->low), high = interval_of(settling, loop->high);
     if (!low.known || !high.known || high.greatest == INT64_MIN || high.least == INT64_MAX)
         return unknown;
@@ -150,7 +150,7 @@ static bool link_value(struct ir_stmt *stmt, void *context)
 
 void exact_settle(struct ir_kernel *exact)
 {
-    struct settling settling = {.nested = 0};
+    struct settling settling = {.left = NODES};
     ir_block_walk(exact->body, link_value, NULL);
     settle_block(&settling, exact->body, 0);
 }
