@@ -43,7 +43,7 @@ enum {
 
 /* Nanoseconds: what takes one thread longer is always shared, and so it is where it is known of several only,
  * which may be the slower way. */
-static const double LONG = 100000, LONG_SHARED = 1000000;
+static const double LONG = 100000, LONG_SHARED = 5000000;
 
 /* How much longer it may take shared. */
 static const double SLOWER = 1.15;

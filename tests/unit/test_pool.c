@@ -200,47 +200,6 @@ static void test_awake(void)
     CHECK(is_shared);
 }
 
-static pthread_t caller;
-
-/* A loop that any other thread takes a hundred times as long for. */
-static int take_apart(const struct jit_frame *frame, int64_t from, int64_t to, const union jit_scalar *kept)
-{
-    (void)frame, (void)kept;
-    if (!pthread_equal(pthread_self(), caller))
-        atomic_fetch_add(&pieces, 1);
-    spin((to - from) * (pthread_equal(pthread_self(), caller) ? 100 : 10000));
-    return 0;
-}
-
-/* The pool finds out that the threads do no good, and lets them be but for now and then: some cycles in a row
- * out of many, for others may keep it from measuring (once, with compilers at work, for a hundred). */
-static void test_slower(void)
-{
-    enum { CYCLES = 400, CYCLE = 256, LATE = 128, AT_FIRST = 16, IN_A_ROW = 4 };
-    struct jit_trap trap;
-    struct jit_frame frame = {.trap = &trap};
-    int alone = 0; /* cycles in a row */
-
-    caller = pthread_self();
-    akg_set_threads(0);
-    if (akg_threads() < 2)
-        return; /* where there is one processor, none is awake when it begins */
-    akg_set_threads(2);
-    for (int cycle = 0; cycle < CYCLES && alone < IN_A_ROW; cycle++) {
-        int first = 0;
-        pieces = 0;
-        for (int run = 0; run < CYCLE; run++) {
-            pool_split(&frame, take_apart, 0, 200, 1, 1, 5000.0, NULL, NULL);
-            if (run == AT_FIRST)
-                first = pieces;
-            if (run == LATE)
-                pieces = 0;
-        }
-        alone = first > 0 && pieces == 0 ? alone + 1 : 0;
-    }
-    CHECK_INT(alone, IN_A_ROW);
-}
-
 /* A piece of the first half takes long. */
 static int note_slowly(const struct jit_frame *frame, int64_t from, int64_t to, const union jit_scalar *kept)
 {
@@ -675,7 +634,6 @@ int main(void)
     test_even();
     test_quotients();
     test_awake();
-    test_slower();
     test_uneven();
     test_trap();
     test_same_message();
