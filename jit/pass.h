@@ -117,6 +117,18 @@ const struct dependences *pass_directions(struct pass *pass, struct ir_stmt *loo
 /* Whether these say that its iterations may run in any order. */
 bool pass_is_parallel(struct pass *pass, struct ir_stmt *loop);
 
+/* Loops around what is looked at, from the inside out. */
+struct pass_around {
+    const struct pass_around *outer;
+    struct ir_stmt *loop;
+    struct ir_stmt **before; /* what is to come before it; NULL: the pass puts nothing there */
+};
+
+/* Notes which of them may run in any order and which may not, while what they hold is what the program has:
+ * of what a pass makes of it the analysis would have a hundred times as much to decide. `is_last`: nobody is
+ * to ask again, and those of which it is not known keep their order, too. */
+void pass_note_order(struct pass *pass, const struct pass_around *around, bool is_last);
+
 /* Whether the bounds of loops inside one another, outermost first, are the same wherever the loops stand. */
 bool pass_bounds_are_fixed(struct ir_stmt *const *loops, int count);
 

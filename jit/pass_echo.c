@@ -337,32 +337,9 @@ static struct ir_stmt *make_choice(struct echo *echo)
     return let;
 }
 
-/* A loop around others. */
-struct enclosing {
-    const struct enclosing *outer;
-    struct ir_stmt *loop;
-};
-
-/* Which loops around keep their order, while what they hold is what the program has: of pieces the analysis
- * would have much more to decide. */
-static void note_order(struct pass *pass, const struct enclosing *enclosing)
-{
-    const struct enclosing *outermost = enclosing;
-    while (outermost && outermost->outer)
-        outermost = outermost->outer;
-    if (!outermost || outermost->loop->independent || outermost->loop->in_turn)
-        return;
-    const struct dependences *dependences = pass_dependences(pass, outermost->loop);
-    for (; dependences && enclosing; enclosing = enclosing->outer) {
-        const struct dependence_loop *row = dependence_loop_is_parallel(dependences, enclosing->loop);
-        enclosing->loop->in_turn |= row && !row->incomplete && row->verdict != DEPENDENCE_PARALLEL &&
-                                    row->verdict != DEPENDENCE_ACCUMULATES;
-    }
-}
-
 /* What takes the loop's place; NULL: nothing. */
 static struct ir_stmt *cut_loop(struct pass *pass, struct ir_stmt *loop, struct ir_expr **around,
-                                const struct enclosing *outer)
+                                const struct pass_around *outer)
 {
     struct ir_stmt *next = loop->next, *made = NULL, *end;
     const struct dependences *dependences = may_be_cut(loop) ? pass_directions(pass, loop) : NULL;
@@ -371,7 +348,7 @@ static struct ir_stmt *cut_loop(struct pass *pass, struct ir_stmt *loop, struct 
     bool is_echo = distance || (dependences && find_echo(&echo));
 
     if (is_echo)
-        note_order(pass, outer);
+        pass_note_order(pass, outer, false);
     loop->next = NULL;
     if (distance)
         made = make_pieces_if_long(pass, loop, pass_number(pass, distance), around);
@@ -387,17 +364,17 @@ static struct ir_stmt *cut_loop(struct pass *pass, struct ir_stmt *loop, struct 
 
 /* `around`: what is to be asked around the nest that the block is in; NULL: it is in none. */
 static bool visit_block(struct pass *pass, struct ir_stmt **block, struct ir_expr **around,
-                        const struct enclosing *outer, int depth);
+                        const struct pass_around *outer, int depth);
 
 /* What of a nest is asked before it, so that its rows ask nothing. */
-static bool visit_nest(struct pass *pass, struct ir_stmt **place, const struct enclosing *outer)
+static bool visit_nest(struct pass *pass, struct ir_stmt **place, const struct pass_around *outer)
 {
     struct ir_stmt *nest = *place, *next = nest->next, *original;
     struct ir_expr *condition = NULL;
 
     nest->next = NULL;
     original = pass_copy_block(pass, nest);
-    bool changed = visit_block(pass, &nest->body, &condition, &(struct enclosing){outer, nest}, 1);
+    bool changed = visit_block(pass, &nest->body, &condition, &(struct pass_around){outer, nest, NULL}, 1);
     if (condition)
         *place = new_choice(pass, condition, nest, original);
     (*place)->next = next;
@@ -418,7 +395,7 @@ static bool may_be_two(struct ir_stmt *stmt)
 }
 
 static bool visit_block(struct pass *pass, struct ir_stmt **block, struct ir_expr **around,
-                        const struct enclosing *outer, int depth)
+                        const struct pass_around *outer, int depth)
 {
     enum { DEEPEST = 100 };
     bool changed = false;
@@ -426,7 +403,7 @@ static bool visit_block(struct pass *pass, struct ir_stmt **block, struct ir_exp
     for (struct ir_stmt **place = block; *place && depth < DEEPEST; place = &(*place)->next) {
         struct ir_stmt *stmt = *place, *next = stmt->next;
         struct ir_stmt *made = stmt->kind == IR_FOR ? cut_loop(pass, stmt, around, outer) : NULL;
-        struct enclosing enclosing = {outer, stmt};
+        struct pass_around here = {outer, stmt, NULL};
         if (made) {
             *place = made;
             changed = true;
@@ -436,7 +413,7 @@ static bool visit_block(struct pass *pass, struct ir_stmt **block, struct ir_exp
             changed |= visit_nest(pass, place, outer);
         } else {
             changed |=
-                visit_block(pass, &stmt->body, around, stmt->kind == IR_FOR ? &enclosing : outer, depth + 1);
+                visit_block(pass, &stmt->body, around, stmt->kind == IR_FOR ? &here : outer, depth + 1);
             changed |= visit_block(pass, &stmt->otherwise, around, outer, depth + 1);
         }
     }

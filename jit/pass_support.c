@@ -265,6 +265,25 @@ bool pass_is_parallel(struct pass *pass, struct ir_stmt *loop)
     return row && row->verdict == DEPENDENCE_PARALLEL && !row->leaves && !row->incomplete;
 }
 
+void pass_note_order(struct pass *pass, const struct pass_around *around, bool is_last)
+{
+    const struct pass_around *outermost = around;
+    while (outermost && outermost->outer)
+        outermost = outermost->outer;
+    if (!outermost || outermost->loop->independent || outermost->loop->in_turn)
+        return;
+    const struct dependences *dependences = pass_dependences(pass, outermost->loop);
+    for (; dependences && around; around = around->outer) {
+        struct ir_stmt *loop = around->loop;
+        const struct dependence_loop *row = dependence_loop_is_parallel(dependences, loop);
+        bool is_known = row && !row->incomplete;
+        loop->independent |=
+            is_known && row->verdict == DEPENDENCE_PARALLEL && !row->accumulates && !row->leaves;
+        loop->in_turn |= !loop->independent && (is_last || (is_known && row->verdict != DEPENDENCE_PARALLEL &&
+                                                            row->verdict != DEPENDENCE_ACCUMULATES));
+    }
+}
+
 bool pass_bounds_are_fixed(struct ir_stmt *const *loops, int count)
 {
     for (int k = 0; k < count; k++) {

@@ -626,26 +626,7 @@ static void sum_by_lines(struct tile_nest *nest)
 
 /* ---- the walk --------------------------------------------------------------------------------------- */
 
-/* Which loops around the nest may run in any order, while it is what the program has: of blocks and panels
- * the analysis would have a hundred times as much to decide. */
-static void note_around(struct pass *pass, const struct tile_around *around)
-{
-    const struct tile_around *outermost = around;
-    while (outermost && outermost->outer)
-        outermost = outermost->outer;
-    if (!outermost || outermost->loop->independent || outermost->loop->in_turn)
-        return;
-    const struct dependences *dependences = pass_dependences(pass, outermost->loop);
-    for (; dependences && around; around = around->outer) {
-        const struct dependence_loop *row = dependence_loop_is_parallel(dependences, around->loop);
-        bool is_parallel = row && row->verdict == DEPENDENCE_PARALLEL && !row->accumulates && !row->leaves &&
-                           !row->incomplete;
-        around->loop->independent |= is_parallel;
-        around->loop->in_turn = !around->loop->independent;
-    }
-}
-
-static bool try_nest(struct pass *pass, struct ir_stmt *stmt, const struct tile_around *around)
+static bool try_nest(struct pass *pass, struct ir_stmt *stmt, const struct pass_around *around)
 {
     struct tile_nest nest;
 
@@ -653,7 +634,7 @@ static bool try_nest(struct pass *pass, struct ir_stmt *stmt, const struct tile_
         return false;
     stmt->independent = nest.columns->independent = true;
     if (!never_pays(&nest))
-        note_around(pass, around);
+        pass_note_order(pass, around, true);
     struct ir_expr *pays = condition(&nest);
     if (tile_turn(&nest, around, pays->kind == IR_INTEGER && pays->integer))
         return true;
@@ -662,7 +643,7 @@ static bool try_nest(struct pass *pass, struct ir_stmt *stmt, const struct tile_
     return true;
 }
 
-static bool try_columns(struct pass *pass, struct ir_stmt *stmt, const struct tile_around *around)
+static bool try_columns(struct pass *pass, struct ir_stmt *stmt, const struct pass_around *around)
 {
     struct tile_nest nest;
 
@@ -672,7 +653,7 @@ static bool try_columns(struct pass *pass, struct ir_stmt *stmt, const struct ti
     return true;
 }
 
-static bool tile_block(struct pass *pass, struct ir_stmt *block, const struct tile_around *around)
+static bool tile_block(struct pass *pass, struct ir_stmt *block, const struct pass_around *around)
 {
     bool changed = false;
 
@@ -683,7 +664,7 @@ static bool tile_block(struct pass *pass, struct ir_stmt *block, const struct ti
         }
         bool is_alone = stmt->body && stmt->body->kind == IR_FOR && !stmt->body->next;
         struct ir_stmt *before = NULL;
-        struct tile_around here = {around, stmt, &before};
+        struct pass_around here = {around, stmt, &before};
         changed |= tile_block(pass, stmt->body, stmt->kind == IR_FOR ? &here : around);
         stmt = before ? tile_put_before(pass, stmt, before) : stmt;
         if (stmt->kind == IR_FOR && is_alone && stmt->body->kind == IR_IF) {

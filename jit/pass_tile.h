@@ -34,16 +34,9 @@ struct tile_nest {
 /* Whether the statement is two loops and one inside, with something to copy on either side. */
 bool tile_find_nest(struct pass *pass, struct ir_stmt *stmt, struct tile_nest *nest);
 
-/* The loops that the statement is in, from the innermost on. */
-struct tile_around {
-    const struct tile_around *outer;
-    struct ir_stmt *loop;
-    struct ir_stmt **before; /* what is to come before it */
-};
-
 /* Whether the statement is a loop over columns and one inside that sums down them, of what lies side by side
  * along the columns and is used by no other iteration of the loops around. `rows` are the columns, too. */
-bool tile_find_columns(struct pass *pass, struct ir_stmt *stmt, const struct tile_around *around,
+bool tile_find_columns(struct pass *pass, struct ir_stmt *stmt, const struct pass_around *around,
                        struct tile_nest *nest);
 
 /* Whether the loops over rows and columns are parallel. Makes an analysis of dependences. */
@@ -53,7 +46,7 @@ bool tile_is_parallel(const struct tile_nest *nest);
 
 /* Turned copies of what lies across, for a nest of known extents; false: it is none of these, or they do not
  * pay. `pays`: even if they are made for it alone. */
-bool tile_turn(struct tile_nest *nest, const struct tile_around *around, bool pays);
+bool tile_turn(struct tile_nest *nest, const struct pass_around *around, bool pays);
 /* The statements in the place of one that comes behind them now; gives that. */
 struct ir_stmt *tile_put_before(struct pass *pass, struct ir_stmt *stmt, struct ir_stmt *before);
 

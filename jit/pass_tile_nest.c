@@ -298,7 +298,7 @@ bool tile_find_nest(struct pass *pass, struct ir_stmt *stmt, struct tile_nest *n
 
 struct summed {
     struct tile_nest *nest;
-    const struct tile_around *around;
+    const struct pass_around *around;
 };
 
 /* What hangs on the column and on k becomes a term. */
@@ -312,12 +312,12 @@ static bool note_summed(struct ir_expr *expr, void *context)
         return true;
     add_term(nest, expr, false);
     nest->fails |= nest->terms[nest->count - 1].needs_copy;
-    for (const struct tile_around *around = summed->around; around; around = around->outer)
+    for (const struct pass_around *around = summed->around; around; around = around->outer)
         nest->fails |= !pass_access_mentions(&expr->access, around->loop->symbol);
     return true;
 }
 
-bool tile_find_columns(struct pass *pass, struct ir_stmt *stmt, const struct tile_around *around,
+bool tile_find_columns(struct pass *pass, struct ir_stmt *stmt, const struct pass_around *around,
                        struct tile_nest *nest)
 {
     struct summed summed = {nest, around};

@@ -44,7 +44,7 @@ static bool stays_same(struct ir_expr *expr, void *context)
 /* Whether the term is the same in all iterations of the loop that the nest is right inside of, and may be
  * looked at before: nothing there keeps the program from coming to it. */
 static bool can_go_before(const struct tile_nest *nest, const struct tile_term *term,
-                          const struct tile_around *around)
+                          const struct pass_around *around)
 {
     const struct ir_stmt *stmt = around ? around->loop->body : NULL;
     while (stmt && stmt != nest->rows)
@@ -54,7 +54,7 @@ static bool can_go_before(const struct tile_nest *nest, const struct tile_term *
            ir_expr_walk((struct ir_expr *)term->value, stays_same, (void *)around->loop);
 }
 
-static bool all_can_go_before(const struct tile_nest *nest, const struct tile_around *around)
+static bool all_can_go_before(const struct tile_nest *nest, const struct pass_around *around)
 {
     for (int k = 0; k < nest->count; k++)
         if (nest->terms[k].needs_copy && !can_go_before(nest, &nest->terms[k], around))
@@ -131,7 +131,7 @@ static struct ir_stmt *make_copy(struct tile_nest *nest, struct tile_term *term,
     return allocate;
 }
 
-bool tile_turn(struct tile_nest *nest, const struct tile_around *around, bool pays)
+bool tile_turn(struct tile_nest *nest, const struct pass_around *around, bool pays)
 {
     bool goes_before = all_can_go_before(nest, around), any = false;
     for (int k = 0; k < nest->count; k++)
