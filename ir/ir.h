@@ -83,6 +83,13 @@ static inline struct ir_known ir_known_of(int64_t value)
                                                : IR_NATURAL};
 }
 
+/* Whether a call with that number is one of them. */
+static inline bool ir_known_holds(struct ir_known known, int64_t value)
+{
+    int64_t end = known.bits ? (int64_t)1 << known.bits : INT64_MAX;
+    return value < end && (known.sign ? value >= (known.sign == IR_POSITIVE) : value > -end);
+}
+
 static inline bool ir_known_is_same(struct ir_known a, struct ir_known b)
 {
     return a.bits == b.bits && a.sign == b.sign;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 enum { STEPS_OF_CALL = 20000, STEPS_IN_ALL = 200000, LARGEST = 8, CONSTANTS = 6 };
+enum { INSTEAD_OF_0 = 3 }; /* of attributes, where the kernel is for calls in which it is none */
 
 struct witness_search {
     struct certificate *certificate;
@@ -162,10 +163,11 @@ static void set_call(struct witness_search *search, int64_t size, int64_t growth
     for (int k = 0; k < kernel->dims.count; k++)
         search->dims[k] = size + k * growth;
     for (int k = 0; k < kernel->attributes.count; k++) {
-        akg_dtype dtype = kernel->attributes.items[k]->dtype;
-        search->scalars[k] = dtype == AKG_FLOAT64 ? (union jit_scalar){.d = (double)attribute}
-                             : dtype == AKG_BOOL  ? (union jit_scalar){.i = attribute != 0}
-                                                  : (union jit_scalar){.i = attribute};
+        const struct ir_symbol *symbol = kernel->attributes.items[k];
+        int64_t integer = ir_known_holds(symbol->known, attribute) ? attribute : INSTEAD_OF_0;
+        search->scalars[k] = symbol->dtype == AKG_FLOAT64 ? (union jit_scalar){.d = (double)attribute}
+                             : symbol->dtype == AKG_BOOL  ? (union jit_scalar){.i = attribute != 0}
+                                                          : (union jit_scalar){.i = integer};
     }
 }
 

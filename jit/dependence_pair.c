@@ -393,6 +393,8 @@ static void keep_call(struct dependence_pair *pair, struct dependence *dependenc
 
     for (int k = 0; k < kernel->dims.count; k++)
         dims[k] = USUAL;
+    for (int k = 0; k < kernel->attributes.count; k++)
+        attributes[k] = !ir_known_holds(kernel->attributes.items[k]->known, 0);
     for (int k = 0; k < pair->now.columns; k++) {
         struct linear form = {1, 0, {{pair->monomials[k], 1}}};
         const struct linear_monomial *monomial = &space->monomials.items[pair->monomials[k]];

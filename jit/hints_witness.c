@@ -368,7 +368,8 @@ static bool try_worth(struct search *search, const struct witness_call *worth, s
         if (worth->dims[k] < 0)
             return false;
     for (int k = 0; k < kernel->attributes.count; k++)
-        if (kernel->attributes.items[k]->dtype == AKG_BOOL && worth->attributes[k] >> 1)
+        if (!ir_known_holds(kernel->attributes.items[k]->known, worth->attributes[k]) ||
+            (kernel->attributes.items[k]->dtype == AKG_BOOL && worth->attributes[k] >> 1))
             return false;
     *call = *worth;
     search->steps = STEPS_WORTH;

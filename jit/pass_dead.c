@@ -11,8 +11,9 @@
 struct object {
     int reads;
     bool listed;
-    struct ir_stmt *declaration;    /* LET, VARIABLE, ALLOCATE */
-    LIST(struct ir_stmt *) writers; /* ASSIGN, STORE */
+    bool declared; /* in the kernel */
+    /* ASSIGN, STORE, and LET, VARIABLE, ALLOCATE, of which copies of a body have one each */
+    LIST(struct ir_stmt *) writers;
     struct ir_buffer *buffer;
     struct object *next; /* whose writers are still to be removed */
 };
@@ -95,10 +96,10 @@ static bool note_stmt(struct ir_stmt *stmt, void *context)
     struct reaper *reaper = context;
     struct object *object = written_by(reaper, stmt);
 
-    if (object && (stmt->kind == IR_STORE || stmt->kind == IR_ASSIGN))
+    if (object) {
         list_push(reaper->pass->arena, &object->writers, stmt);
-    else if (object)
-        object->declaration = stmt;
+        object->declared |= stmt->kind != IR_STORE && stmt->kind != IR_ASSIGN;
+    }
     reaper->stmt = stmt;
     reaper->change = 1;
     ir_stmt_expressions(stmt, count_read, reaper);
@@ -117,14 +118,13 @@ static void take_out(struct reaper *reaper, struct ir_stmt *stmt)
 /* All or none: what stays because it may stop may read what the others write. */
 static void take_out_all(struct reaper *reaper, struct object *object)
 {
-    if (!object->declaration || pass_stmt_may_stop(object->declaration))
+    if (!object->declared)
         return;
     for (int k = 0; k < object->writers.count; k++)
         if (pass_stmt_may_stop(object->writers.items[k]))
             return;
     for (int k = 0; k < object->writers.count; k++)
         take_out(reaper, object->writers.items[k]);
-    take_out(reaper, object->declaration);
     if (object->buffer)
         object->buffer->unused = true;
 }
