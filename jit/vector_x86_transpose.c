@@ -12,9 +12,10 @@
  * loaded without masks: loads under one that miss the caches wait for one another (Zen 5: 4096 x 4096 in 21
  * ms, and in 6 without). Within the caches masks do no harm: 360 x 350 in 7.6 us, and in 11 without.
  *
- * Where a tensor is more than the last cache holds, whole lines go past the caches, from two squares side by
- * side: of what is loaded that is two lines in turn. Where the rows that are stored begin anywhere in a line,
- * lines are put together in the frame first.
+ * Where a tensor is more than the last cache holds, whole lines go past the caches, in any order as fast as
+ * one behind the other. So what is loaded sets the order: as many columns at once as a square has, each from
+ * one end of a block of rows to the other, as the processor foresees. Rows that are stored begin anywhere in
+ * a line: what a square has of the line that the next one completes stays in the frame until then.
  */
 #include "vector_x86_loop.h"
 #include "vector_x86_turn.h"
@@ -32,12 +33,11 @@ enum {
     SQUARE_INTO = X86_RBX,
     SQUARE_STEP = X86_R12, /* bytes from square to square */
     BEYOND = X86_R13,      /* elements beyond those of a small tensor, negative if there are fewer */
-    SECOND_INTO = X86_R14, /* as SQUARE_INTO, of the square beside */
-    DONE = X86_R14,        /* of the next rows, columns that are there already */
-    PLACE = X86_R14,       /* in pieces of rows */
-    ROW = X86_R13,         /* where that row goes, while BEYOND is saved */
-    NEXT = X86_RSI,        /* what the next piece is loaded from, while FROM is saved */
-    IS_FIRST = X86_R15,    /* 1: of pieces of rows it is the first, 0: another one */
+    /* of a block of rows, while BEYOND and COLUMNS_LEFT are saved: */
+    PLACE = X86_R14,      /* what the next square is loaded from, */
+    ROW = X86_R15,        /* where the next row goes, */
+    KEPT = X86_R13,       /* its line in the frame, */
+    BLOCK_LEFT = X86_RCX, /* rows */
     ROW_MASK = 1,
     COLUMN_MASK = 2,
     SMALL_BYTES = 8 << 20,
@@ -258,20 +258,22 @@ static void constant(const struct turning *turning, int reg, int64_t number)
                  (struct x86_instruction){.form = X86_MOV_IMMEDIATE, .reg = reg, .immediate = number});
 }
 
-/* The flags say whether any are left behind so many squares. */
-static void next_rows(const struct turning *turning, int squares)
+/* The flags say whether any are left. */
+static void next_rows(const struct turning *turning)
 {
     struct machine *machine = turning->machine;
-    machine_emit_by(machine, X86_ADD_BY, FROM, 64 * squares);
+    machine_emit_by(machine, X86_ADD_BY, FROM, LINE);
     copy(turning, AT, STRIDE);
-    shift(turning, AT, (turning->lanes == 16 ? 4 : 3) + (squares == 2));
+    shift(turning, AT, turning->lanes == 16 ? 4 : 3);
     add(turning, INTO, AT);
-    machine_emit_by(machine, X86_SUB_BY, ROWS_LEFT, turning->lanes * squares);
+    machine_emit_by(machine, X86_SUB_BY, ROWS_LEFT, turning->lanes);
 }
 
 /* ---- past the caches -------------------------------------------------------------------------------- */
 
-/* To `others`, if there are not two whole squares, or what is stored is not more than the last cache. */
+enum { BLOCK = 384 /* rows, each of which keeps a line in the frame */, LEAST_SQUARES = 8 };
+
+/* To `others`, if there are few rows or columns, or what is stored is not more than the last cache. */
 static void test_large(const struct turning *turning, int others)
 {
     struct machine *machine = turning->machine;
@@ -281,7 +283,7 @@ static void test_large(const struct turning *turning, int others)
     machine_emit_jump(machine, X86_JL, others);
     machine_emit_by(machine, X86_CMP_BY, ROWS_LEFT, 2 * turning->lanes);
     machine_emit_jump(machine, X86_JL, others);
-    machine_emit_by(machine, X86_CMP_BY, COLUMNS_LEFT, turning->lanes);
+    machine_emit_by(machine, X86_CMP_BY, COLUMNS_LEFT, LEAST_SQUARES * turning->lanes);
     machine_emit_jump(machine, X86_JL, others);
 }
 
@@ -295,261 +297,177 @@ static void test_lines(const struct turning *turning, int shifted)
     }
 }
 
-/* Behind so many columns of two squares side by side. Where others are left, the square code goes on with the
- * first half of these rows, and is told what there is of the second one. */
-static void leave_pairs(const struct turning *turning, int rows, int others)
-{
-    struct machine *machine = turning->machine;
-    move(turning, X86_MOV, DONE, 0);
-    machine_emit(machine, (struct x86_instruction){.form = X86_SUB, .reg = DONE, .rm = COLUMNS_LEFT});
-    machine_emit_by(machine, X86_CMP_BY, COLUMNS_LEFT, 0);
-    machine_emit_jump(machine, X86_JNE, others);
-    constant(turning, DONE, 0);
-    next_rows(turning, 2);
-    machine_emit_jump(machine, X86_JG, rows);
-}
-
-/* To `others` behind the columns of the rows that are there already, if any are. */
-static void skip_done(const struct turning *turning, int others)
-{
-    struct machine *machine = turning->machine;
-    int none = machine->labels++;
-    machine_emit_by(machine, X86_CMP_BY, DONE, 0);
-    machine_emit_jump(machine, X86_JE, none);
-    machine_emit(machine, (struct x86_instruction){.form = X86_SUB, .reg = COLUMNS_LEFT, .rm = DONE});
-    copy(turning, AT, DONE);
-    shift(turning, AT, turning->size == 8 ? 3 : 2);
-    add(turning, SQUARE_INTO, AT);
-    machine_emit(machine, (struct x86_instruction){.form = X86_IMUL, .reg = DONE, .rm = STEP});
-    add(turning, SQUARE_FROM, DONE);
-    constant(turning, DONE, 0);
-    machine_emit_jump(machine, X86_JMP, others);
-    machine_emit_label(machine, none);
-}
-
-/* Two columns of two squares side by side, which may begin within a line. */
-static void fetch_two(const struct turning *turning, int at)
-{
-    static const int places[] = {0, LINE, 2 * LINE - 1}; /* which may begin within a line */
-    for (int k = 0; k < 6; k++)
-        machine_emit(turning->machine,
-                     (struct x86_instruction){.form = X86_PREFETCH,
-                                              .has_memory = true,
-                                              .memory = {at, k / 3 ? STEP : X86_NONE, 1, places[k % 3]}});
-    machine_emit(
-        turning->machine,
-        (struct x86_instruction){.form = X86_LEA, .reg = at, .has_memory = true, .memory = {at, STEP, 2, 0}});
-}
-
-/* The next two squares. Columns that lie whole pages apart, or quarters of one, would drive each other out.
- */
-static void fetch_pair(const struct turning *turning)
-{
-    enum { NEAR = 1024 };
-    struct machine *machine = turning->machine;
-    int none = machine->labels++;
-    copy(turning, AT, STEP);
-    machine_emit_by(machine, X86_AND_BY, AT, NEAR - 1);
-    machine_emit_jump(machine, X86_JE, none);
-    copy(turning, AT, SQUARE_FROM);
-    add(turning, AT, SQUARE_STEP);
-    for (int k = 0; k < turning->lanes; k += 2)
-        fetch_two(turning, AT);
-    machine_emit_label(machine, none);
-}
-
-/* All whole squares of the next rows. */
-static void place_pairs(const struct turning *turning, int rows, int others)
-{
-    struct machine *machine = turning->machine;
-    bool wide = turning->size == 8;
-    int head = machine->labels++;
-    enum x86_form load = wide ? X86_VMOVUPD_LOAD : X86_VMOVUPS_LOAD;
-    machine_emit_label(machine, head);
-    fetch_pair(turning);
-    for (int k = 0; k < 2; k++) {
-        copy(turning, AT, SQUARE_FROM);
-        if (k)
-            machine_emit_by(machine, X86_ADD_BY, AT, LINE);
-        transfer_all(turning, load, 0, 0, STEP);
-        turn(turning);
-        copy(turning, AT, k ? SECOND_INTO : SQUARE_INTO);
-        transfer_all(turning, X86_VMOVNTPS, wide ? 16 : 0, 0, STRIDE);
-        if (!k)
-            machine_emit(machine, (struct x86_instruction){.form = X86_LEA,
-                                                           .reg = SECOND_INTO,
-                                                           .has_memory = true,
-                                                           .memory = {AT, STRIDE, 2, 0}});
-    }
-    add(turning, SQUARE_FROM, SQUARE_STEP);
-    machine_emit_by(machine, X86_ADD_BY, SQUARE_INTO, LINE);
-    machine_emit_by(machine, X86_SUB_BY, COLUMNS_LEFT, turning->lanes);
-    machine_emit_by(machine, X86_CMP_BY, COLUMNS_LEFT, turning->lanes);
-    machine_emit_jump(machine, X86_JGE, head);
-    leave_pairs(turning, rows, others);
-}
-
-/* ---- rows that begin anywhere in a line ---------------------------------------------------------- */
-
-/* A piece of each row is turned into the frame, behind what is left of the piece before. From there whole
- * lines go past the caches; what lies before the first of a row, and behind the last, is stored as usual, for
- * other threads may store the rest of that line. */
-enum { SQUARES = 2 /* of a piece */, PITCH = (1 + SQUARES) * LINE };
-
 static struct x86_instruction vector_move(enum x86_form form, int reg, int base, int index, int displacement)
 {
     return (struct x86_instruction){
         .form = form, .bits = 512, .reg = reg, .has_memory = true, .memory = {base, index, 1, displacement}};
 }
 
-static void turn_piece(const struct turning *turning, int buffer)
+/* The frame's place is brought into the register, or the other way. */
+static void frame_move(const struct turning *turning, enum x86_form form, int reg, int place)
+{
+    machine_emit(turning->machine,
+                 (struct x86_instruction){
+                     .form = form, .reg = reg, .has_memory = true, .memory = {X86_RSP, X86_NONE, 1, place}});
+}
+
+/* Whence a line's lanes come: 0, 1, 2 ... to twice as many as a vector has. */
+static void number_lanes(struct turning *turning)
+{
+    turning->numbers = machine_frame(turning->machine, 2 * LINE);
+    for (int byte = 0; byte < 2 * LINE; byte += 8) {
+        int64_t lane = byte / turning->size;
+        constant(turning, AT, turning->size == 8 ? lane : lane | (lane + 1) << 32);
+        frame_move(turning, X86_MOV_STORE, AT, turning->numbers + byte);
+    }
+}
+
+/* A row of the square, of which the register has the elements: with those kept from the square before it the
+ * line is complete in which it begins. */
+static void pass_line(const struct turning *turning, int reg, int row)
 {
     struct machine *machine = turning->machine;
     bool wide = turning->size == 8;
-    for (int k = 0; k < 2; k++) {
-        copy(turning, PLACE, SQUARE_FROM);
-        machine_emit_by(machine, X86_ADD_BY, PLACE, k * LINE);
-        for (int square = 0; square < SQUARES; square++) {
-            copy(turning, AT, PLACE);
-            transfer_all(turning, wide ? X86_VMOVUPD_LOAD : X86_VMOVUPS_LOAD, 0, 0, STEP);
-            turn(turning);
-            for (int row = 0; row < turning->lanes; row++)
-                machine_emit(machine,
-                             vector_move(X86_VMOVUPS_STORE, (wide ? 16 : 0) + row, X86_RSP, X86_NONE,
-                                         buffer + (k * turning->lanes + row) * PITCH + (1 + square) * LINE));
-            add(turning, PLACE, SQUARE_STEP);
-        }
-    }
-}
-
-/* AT: less than 0 by as many bytes as the row begins behind the beginning of a line. */
-static void find_shift(const struct turning *turning)
-{
+    int line = wide ? 0 : 16, numbers = line + 1;
     copy(turning, AT, ROW);
-    machine_emit_by(turning->machine, X86_AND_BY, AT, LINE - 1);
-    machine_emit(turning->machine, (struct x86_instruction){.form = X86_NEG, .rm = AT});
-}
-
-/* The lanes of the line that lie before the row, or those that do not. */
-static void mask_shift(const struct turning *turning, bool before)
-{
-    struct machine *machine = turning->machine;
-    struct x86_instruction save = {.form = X86_MOV_STORE, .reg = COLUMNS_LEFT, .has_memory = true};
-    save.memory = (struct x86_memory){X86_RSP, X86_NONE, 1, turning->saved};
-    machine_emit(machine, save);
-    copy(turning, COLUMNS_LEFT, AT);
-    machine_emit(machine, (struct x86_instruction){.form = X86_NEG, .rm = COLUMNS_LEFT});
-    machine_emit_by(machine, X86_SAR_BY, COLUMNS_LEFT, turning->size == 8 ? 3 : 2);
-    constant(turning, AT, -1);
-    machine_emit(machine,
-                 (struct x86_instruction){.form = X86_BZHI, .reg = AT, .vvvv = COLUMNS_LEFT, .rm = AT});
-    machine_emit(machine, (struct x86_instruction){.form = X86_KMOVW_TO, .reg = COLUMN_MASK, .rm = AT});
-    if (!before)
-        machine_emit(machine,
-                     (struct x86_instruction){.form = X86_KNOTQ, .reg = COLUMN_MASK, .rm = COLUMN_MASK});
-    save.form = X86_MOV;
-    machine_emit(machine, save);
-    find_shift(turning);
-}
-
-static void store_part(const struct turning *turning, bool before)
-{
-    mask_shift(turning, before);
-    struct x86_instruction store =
-        vector_move(turning->size == 8 ? X86_VMOVUPD_STORE : X86_VMOVUPS_STORE, 0, ROW, AT, 0);
-    store.mask = COLUMN_MASK;
-    machine_emit(turning->machine, store);
-}
-
-/* For each of the rows of two squares what `place` appends, with PLACE at its piece in the frame and ROW
- * where that is stored. */
-static void each_row(const struct turning *turning, int buffer, void (*place)(const struct turning *turning))
-{
-    struct machine *machine = turning->machine;
-    int head = machine->labels++;
-    struct x86_instruction end = {.form = X86_LEA, .reg = AT, .has_memory = true};
-    end.memory = (struct x86_memory){X86_RSP, X86_NONE, 1, buffer + 2 * turning->lanes * PITCH};
-    struct x86_instruction start = end;
-    start.reg = PLACE;
-    start.memory.displacement = buffer;
-    machine_emit(machine, start);
-    copy(turning, ROW, SQUARE_INTO);
-    machine_emit_label(machine, head);
-    find_shift(turning);
-    machine_emit(machine, vector_move(X86_VMOVUPS_LOAD, 0, PLACE, AT, LINE));
-    place(turning);
+    machine_emit_by(machine, X86_AND_BY, AT, LINE - 1);
+    machine_emit(machine, (struct x86_instruction){.form = X86_NEG, .rm = AT});
+    machine_emit(machine, vector_move(X86_VMOVUPS_LOAD, numbers, X86_RSP, AT, turning->numbers + LINE));
+    machine_emit(machine, vector_move(X86_VMOVUPS_LOAD, line, KEPT, X86_NONE, row * LINE));
+    machine_emit(machine, vector_move(X86_VMOVUPS_STORE, reg, KEPT, X86_NONE, row * LINE));
+    mix(turning, wide ? X86_VPERMT2PD : X86_VPERMT2PS, line, numbers, reg, 0);
+    machine_emit(machine, vector_move(X86_VMOVNTPS, line, ROW, AT, 0));
     add(turning, ROW, STRIDE);
-    machine_emit_by(machine, X86_ADD_BY, PLACE, PITCH);
-    machine_emit(machine, end);
-    machine_emit(machine, (struct x86_instruction){.form = X86_CMP, .reg = PLACE, .rm = AT});
-    machine_emit_jump(machine, X86_JL, head);
 }
 
-/* Whole lines; the last one of the piece stays for the next. */
-static void store_lines(const struct turning *turning)
+/* One where there is none before it, or none behind. */
+static void store_row(const struct turning *turning, int reg, int row)
+{
+    machine_emit(turning->machine, vector_move(X86_VMOVUPS_STORE, reg, ROW, X86_NONE, 0));
+    machine_emit(turning->machine, vector_move(X86_VMOVUPS_STORE, reg, KEPT, X86_NONE, row * LINE));
+    add(turning, ROW, STRIDE);
+}
+
+/* The columns behind those that were loaded: AT is at the last two of them. */
+static void fetch_columns(const struct turning *turning)
 {
     struct machine *machine = turning->machine;
-    int first = machine->labels++, stored = machine->labels++;
-    fetch_two(turning, NEXT); /* what is under way to memory leaves time for it */
-    for (int line = 1; line < SQUARES; line++)
-        machine_emit(machine, vector_move(X86_VMOVUPS_LOAD, line, PLACE, AT, (1 + line) * LINE));
-    machine_emit(machine, vector_move(X86_VMOVUPS_LOAD, SQUARES, PLACE, X86_NONE, SQUARES * LINE));
-    machine_emit(machine, vector_move(X86_VMOVUPS_STORE, SQUARES, PLACE, X86_NONE, 0));
-    for (int line = 1; line < SQUARES; line++)
-        machine_emit(machine, vector_move(X86_VMOVNTPS, line, ROW, AT, line * LINE));
-    machine_emit_by(machine, X86_CMP_BY, IS_FIRST, 0);
-    machine_emit_jump(machine, X86_JNE, first);
-    machine_emit(machine, vector_move(X86_VMOVNTPS, 0, ROW, AT, 0));
-    machine_emit_jump(machine, X86_JMP, stored);
-    machine_emit_label(machine, first);
-    store_part(turning, false);
-    machine_emit_label(machine, stored);
-}
-
-/* What is left of the last piece. */
-static void store_rest(const struct turning *turning)
-{
-    store_part(turning, true);
-}
-
-/* To `others` where rows are short. */
-static void place_shifted(struct turning *turning, int rows, int others)
-{
-    enum { LEAST_PIECES = 4 };
-    struct machine *machine = turning->machine;
-    int piece = SQUARES * turning->lanes, head = machine->labels++;
-    int buffer = machine_frame(machine, 2 * turning->lanes * PITCH), saved[2];
-    static const int registers[] = {ROW, NEXT};
-    struct x86_instruction save = {.form = X86_MOV_STORE, .has_memory = true};
-    save.memory = (struct x86_memory){X86_RSP, X86_NONE, 1, 0};
-    turning->saved = machine_frame(machine, 8);
-    machine_emit_by(machine, X86_CMP_BY, COLUMNS_LEFT, LEAST_PIECES * piece);
-    machine_emit_jump(machine, X86_JL, others);
-    for (int k = 0; k < 2; k++) {
-        save.reg = registers[k];
-        save.memory.displacement = saved[k] = machine_frame(machine, 8);
-        machine_emit(machine, save);
+    for (int k = 0; k < turning->lanes; k++) {
+        if (k % 2 == 0)
+            machine_emit(machine,
+                         (struct x86_instruction){
+                             .form = X86_LEA, .reg = AT, .has_memory = true, .memory = {AT, STEP, 2, 0}});
+        machine_emit(machine, (struct x86_instruction){.form = X86_PREFETCH_SECOND,
+                                                       .has_memory = true,
+                                                       .memory = {AT, k % 2 ? STEP : X86_NONE, 1, 0}});
     }
-    constant(turning, IS_FIRST, 1);
+}
+
+/* As many columns as a square has, of all rows of the block. */
+static void pass_columns(const struct turning *turning,
+                         void (*place)(const struct turning *turning, int reg, int row))
+{
+    struct machine *machine = turning->machine;
+    bool wide = turning->size == 8;
+    int head = machine->labels++;
+    copy(turning, PLACE, SQUARE_FROM);
+    copy(turning, ROW, SQUARE_INTO);
+    frame_move(turning, X86_LEA, KEPT, turning->kept);
+    frame_move(turning, X86_MOV, BLOCK_LEFT, turning->block);
     machine_emit_label(machine, head);
-    turn_piece(turning, buffer);
-    for (int k = 0; k < SQUARES; k++)
-        add(turning, SQUARE_FROM, SQUARE_STEP);
-    copy(turning, NEXT, SQUARE_FROM);
-    each_row(turning, buffer, store_lines);
-    constant(turning, IS_FIRST, 0);
-    machine_emit_by(machine, X86_ADD_BY, SQUARE_INTO, SQUARES * LINE);
-    machine_emit_by(machine, X86_SUB_BY, COLUMNS_LEFT, piece);
-    machine_emit_by(machine, X86_CMP_BY, COLUMNS_LEFT, piece);
-    machine_emit_jump(machine, X86_JGE, head);
-    each_row(turning, buffer, store_rest);
-    save.form = X86_MOV;
-    for (int k = 0; k < 2; k++) {
-        save.reg = registers[k];
-        save.memory.displacement = saved[k];
-        machine_emit(machine, save);
-    }
-    leave_pairs(turning, rows, others);
+    copy(turning, AT, PLACE);
+    transfer_all(turning, wide ? X86_VMOVUPD_LOAD : X86_VMOVUPS_LOAD, 0, 0, STEP);
+    fetch_columns(turning);
+    turn(turning);
+    for (int row = 0; row < turning->lanes; row++)
+        place(turning, (wide ? 16 : 0) + row, row);
+    machine_emit_by(machine, X86_ADD_BY, PLACE, LINE);
+    machine_emit_by(machine, X86_ADD_BY, KEPT, turning->lanes * LINE);
+    machine_emit_by(machine, X86_SUB_BY, BLOCK_LEFT, turning->lanes);
+    machine_emit_jump(machine, X86_JG, head);
+}
+
+/* How many rows the block has, and what the registers hold that others need in it. */
+static void begin_block(struct turning *turning)
+{
+    struct machine *machine = turning->machine;
+    int few = machine->labels++;
+    number_lanes(turning);
+    copy(turning, AT, ROWS_LEFT);
+    machine_emit_by(machine, X86_AND_BY, AT, -turning->lanes);
+    machine_emit_by(machine, X86_CMP_BY, AT, BLOCK);
+    machine_emit_jump(machine, X86_JLE, few);
+    constant(turning, AT, BLOCK);
+    machine_emit_label(machine, few);
+    turning->kept = machine_frame(machine, BLOCK * LINE);
+    turning->block = machine_frame(machine, 8);
+    turning->beyond = machine_frame(machine, 8);
+    turning->left = machine_frame(machine, 8);
+    frame_move(turning, X86_MOV_STORE, AT, turning->block);
+    frame_move(turning, X86_MOV_STORE, BEYOND, turning->beyond);
+    frame_move(turning, X86_MOV_STORE, COLUMNS_LEFT, turning->left);
+}
+
+/* On to the next block. */
+static void end_block(const struct turning *turning)
+{
+    struct machine *machine = turning->machine;
+    frame_move(turning, X86_MOV, BEYOND, turning->beyond);
+    frame_move(turning, X86_MOV, AT, turning->block);
+    machine_emit(machine, (struct x86_instruction){.form = X86_SUB, .reg = ROWS_LEFT, .rm = AT});
+    copy(turning, PLACE, AT);
+    machine_emit(machine, (struct x86_instruction){.form = X86_IMUL, .reg = PLACE, .rm = STRIDE});
+    add(turning, INTO, PLACE);
+    shift(turning, AT, turning->size == 8 ? 3 : 2);
+    add(turning, FROM, AT);
+}
+
+/* On by as many columns as AT says. */
+static void move_on(const struct turning *turning)
+{
+    copy(turning, PLACE, AT);
+    machine_emit(turning->machine, (struct x86_instruction){.form = X86_IMUL, .reg = PLACE, .rm = STEP});
+    add(turning, SQUARE_FROM, PLACE);
+    shift(turning, AT, turning->size == 8 ? 3 : 2);
+    add(turning, SQUARE_INTO, AT);
+}
+
+/* A block of rows, square by square. Of the first columns, and of the last, what shares a line with another
+ * row is stored as usual; and so are those behind the last whole square, with some that are there already. */
+static void place_block(struct turning *turning)
+{
+    struct machine *machine = turning->machine;
+    int ends = machine->labels++, behind = machine->labels++, next = machine->labels++,
+        lines = machine->labels++, done = machine->labels++;
+    begin_block(turning);
+    test_lines(turning, ends);
+    machine_emit_jump(machine, X86_JMP, lines);
+    machine_emit_label(machine, ends);
+    pass_columns(turning, store_row);
+    machine_emit_label(machine, behind);
+    frame_move(turning, X86_MOV, AT, turning->left);
+    machine_emit_by(machine, X86_SUB_BY, AT, turning->lanes);
+    machine_emit_jump(machine, X86_JLE, done);
+    machine_emit_by(machine, X86_CMP_BY, AT, turning->lanes);
+    machine_emit_jump(machine, X86_JGE, next);
+    move_on(turning);
+    constant(turning, AT, turning->lanes);
+    frame_move(turning, X86_MOV_STORE, AT, turning->left);
+    machine_emit_jump(machine, X86_JMP, ends);
+    machine_emit_label(machine, next);
+    frame_move(turning, X86_MOV_STORE, AT, turning->left);
+    add(turning, SQUARE_FROM, SQUARE_STEP);
+    machine_emit_by(machine, X86_ADD_BY, SQUARE_INTO, LINE);
+    machine_emit_label(machine, lines);
+    pass_columns(turning, pass_line);
+    frame_move(turning, X86_MOV, AT, turning->left);
+    machine_emit_by(machine, X86_SUB_BY, AT, turning->lanes);
+    machine_emit_by(machine, X86_CMP_BY, AT, turning->lanes);
+    machine_emit_jump(machine, X86_JGE, next);
+    test_lines(turning, ends);
+    machine_emit_jump(machine, X86_JMP, behind);
+    machine_emit_label(machine, done);
+    end_block(turning);
 }
 
 /* ---- all ---------------------------------------------------------------------------------------------- */
@@ -585,22 +503,16 @@ static void place_squares(struct turning *turning)
     struct machine *machine = turning->machine;
     int rows = machine->labels++, columns = machine->labels++, done = machine->labels++;
     bool may_pass = machine->options->stream_bytes > 0;
-    if (may_pass)
-        constant(turning, DONE, 0);
     machine_emit_label(machine, rows);
     make_mask(turning, ROW_MASK, ROWS_LEFT);
     move(turning, X86_MOV, COLUMNS_LEFT, 0);
     copy(turning, SQUARE_FROM, FROM);
     copy(turning, SQUARE_INTO, INTO);
     if (may_pass) {
-        int shifted = machine->labels++;
-        skip_done(turning, columns);
         test_large(turning, columns);
-        test_lines(turning, shifted);
-        place_pairs(turning, rows, columns);
-        machine_emit_jump(machine, X86_JMP, done);
-        machine_emit_label(machine, shifted);
-        place_shifted(turning, rows, columns);
+        place_block(turning);
+        machine_emit_by(machine, X86_CMP_BY, ROWS_LEFT, 0);
+        machine_emit_jump(machine, X86_JG, rows);
         machine_emit_jump(machine, X86_JMP, done);
     }
     machine_emit_label(machine, columns);
@@ -612,7 +524,7 @@ static void place_squares(struct turning *turning)
     machine_emit_by(machine, X86_ADD_BY, SQUARE_INTO, 64);
     machine_emit_by(machine, X86_SUB_BY, COLUMNS_LEFT, turning->lanes);
     machine_emit_jump(machine, X86_JG, columns);
-    next_rows(turning, 1);
+    next_rows(turning);
     machine_emit_jump(machine, X86_JG, rows);
     machine_emit_label(machine, done);
     if (may_pass)
@@ -636,8 +548,7 @@ bool vector_x86_transpose(struct arena *arena, const struct vector_loop *loop,
         return true;
     }
     turning.lanes = 64 / turning.size;
-    machine->general =
-        1u << SQUARE_INTO | 1u << SQUARE_STEP | 1u << BEYOND | 1u << SECOND_INTO | 1u << IS_FIRST;
+    machine->general = 1u << SQUARE_INTO | 1u << SQUARE_STEP | 1u << BEYOND | 1u << PLACE | 1u << ROW;
     place_start(&turning);
     place_squares(&turning);
     machine_assemble(machine, listing);

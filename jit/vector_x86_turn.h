@@ -22,7 +22,7 @@ struct turning {
     const struct vector_value *load, *store;
     const struct vector_stream *from, *into;
     int lanes, size;
-    int saved; /* a place in the frame */
+    int kept, numbers, block, beyond, left; /* places in the frame */
 };
 
 /* The body of the loop, for AVX2. */

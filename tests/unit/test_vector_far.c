@@ -304,6 +304,18 @@ static void check_turned(akg_dtype dtype, const int64_t shape[2], int beside, en
     akg_tensor_release(arguments[0].as.tensor);
 }
 
+/* With edges on both sides or none, rows that begin with lines or anywhere, and as few columns as are stored
+ * past the caches. */
+static const struct {
+    akg_dtype dtype;
+    int64_t shape[2];
+    int beside;
+} turned[] = {{AKG_INT32, {1501, 1439}, 0},  {AKG_INT32, {9, 300000}, 0},   {AKG_FLOAT64, {1021, 1034}, 0},
+              {AKG_INT32, {1504, 1439}, 0},  {AKG_INT32, {1501, 1472}, 3},  {AKG_FLOAT64, {1024, 1033}, 0},
+              {AKG_INT32, {128, 17000}, 0},  {AKG_INT32, {128, 17003}, 5},  {AKG_INT32, {131, 16800}, 0},
+              {AKG_INT32, {143, 15999}, 17}, {AKG_FLOAT64, {64, 17007}, 0}, {AKG_FLOAT64, {71, 15360}, 1},
+              {AKG_INT32, {30000, 77}, 0},   {AKG_FLOAT64, {15000, 77}, 0}};
+
 int main(void)
 {
     for (int target = X86_TARGET_AVX2; target <= X86_TARGET_AVX512; target++) {
@@ -329,12 +341,11 @@ int main(void)
     for (int k = 0; k < ROUNDS; k++)
         check_round();
     for (int target = X86_TARGET_AVX2; target <= (int)x86_cpu_target(); target++) {
-        check_turned(AKG_INT32, (const int64_t[]){1501, 1439}, 0, (enum x86_target)target);
-        check_turned(AKG_INT32, (const int64_t[]){9, 300000}, 0, (enum x86_target)target);
-        check_turned(AKG_FLOAT64, (const int64_t[]){1021, 1034}, 0, (enum x86_target)target);
-        check_turned(AKG_INT32, (const int64_t[]){1504, 1439}, 0, (enum x86_target)target);
-        check_turned(AKG_INT32, (const int64_t[]){1501, 1472}, 3, (enum x86_target)target);
-        check_turned(AKG_FLOAT64, (const int64_t[]){1024, 1033}, 0, (enum x86_target)target);
+        for (size_t k = 0; k < sizeof turned / sizeof *turned; k++) {
+            akg_set_threads(k % 2 ? 3 : 1);
+            check_turned(turned[k].dtype, turned[k].shape, turned[k].beside, (enum x86_target)target);
+        }
+        akg_set_threads(0);
         for (int past = 0; past < 2; past++) {
             check_fetched("x.shape[0]", (enum x86_target)target, past);
             check_fetched("x.shape[0] - 1, -1, -1", (enum x86_target)target, past);
