@@ -53,7 +53,8 @@ struct machine_change {
     bool is_addressed; /* under a mask: the indices are the addresses of the elements, in 64 bits, */
     int upper;         /* and those of the upper lanes, which come second; 0: one vector has all */
     const struct vector_value *loaded; /* where indices are loaded one by one; NULL: they are lanes */
-    int pair;  /* a general register for the indices of two lanes; -1: lanes come from the frame */
+    int pair;  /* a general register for the indices of two lanes; -1: lanes come from the frame, */
+    int two;   /* two at a time into this register; -1: one by one */
     bool same; /* all lanes accumulate the same */
     int index_parts[2 * MACHINE_PARTS];
     struct lanes changes;
@@ -204,11 +205,26 @@ static const struct vector_value *loaded_change(const struct machine *machine,
     return change->dtype == value->dtype && is_at_hand(machine, change) ? change : NULL;
 }
 
+/* Every second lane brings the next one with it (Zen 4: a histogram of 6,144 numbers 3.8 us one by one, and
+ * so 3.3). */
+static int lane_of_two(struct machine *machine, int two, struct x86_memory memory, int lane)
+{
+    if (lane % 2) {
+        machine_add(machine, (struct x86_instruction){.form = X86_SHR_BY, .rm = two, .immediate = 32});
+        return two;
+    }
+    move(machine, X86_MOV, 0, two, memory);
+    machine_add(machine, (struct x86_instruction){.form = X86_MOV_DWORD, .reg = SCRATCH, .rm = two});
+    return SCRATCH;
+}
+
 /* Into the general register that is returned. */
 static int lane_index(struct machine *machine, const struct machine_change *scatter, int lane)
 {
     int size = scatter->index_size;
     struct x86_memory memory = frame_at(scatter->indices + lane * size);
+    if (!scatter->loaded && scatter->two >= 0)
+        return lane_of_two(machine, scatter->two, memory, lane);
     if (!scatter->loaded && scatter->pair >= 0)
         return machine_lane_number(machine, scatter->index_parts, size, lane, scatter->pair, SCRATCH);
     if (scatter->loaded) {
@@ -256,6 +272,7 @@ static void begin_change(struct machine *machine, struct machine_change *scatter
     scatter->same &= alone;
     bool counts = scatter->same && machine_is_avx512(machine); /* and loads nothing else from the frame */
     scatter->pair = alone && !counts ? free_register(machine) : -1;
+    scatter->two = counts && !scatter->loaded && scatter->index_size == 4 ? free_register(machine) : -1;
     const struct machine_change *same = alone ? NULL : find_same_indices(machine, scatter);
     if (same)
         scatter->indices = same->indices;
@@ -436,6 +453,7 @@ void machine_scatter(struct machine *machine, const struct vector_value *value, 
     struct machine_change scatter = {.value = value,
                                      .base = machine->pointers[value->stream],
                                      .index_size = vector_type_is_wide(type) ? 8 : 4,
+                                     .two = -1,
                                      .same = kind == VECTOR_CONSTANT || kind == VECTOR_SCALAR};
     if (!mask) {
         scatter.loaded = loaded_index(machine, value, scatter.index_size);
