@@ -28,18 +28,18 @@ static const struct pass_row pass_table[PASS_COUNT] = {
 /* Before fusion so that loops look alike and only what is meant stands between them, after it for what it
  * brought together. What notes things for back ends comes last. */
 static const enum pass_id usual_order[] = {
-    PASS_few,      PASS_restride,  PASS_breaks,      PASS_count,     PASS_values,     PASS_branches,
-    PASS_join,     PASS_narrow,    PASS_extents,     PASS_multiples, PASS_flat,       PASS_windows,
-    PASS_sink,     PASS_ahead,     PASS_simplify,    PASS_exchange,  PASS_components, PASS_enclose,
-    PASS_scalars,  PASS_classes,   PASS_phases,      PASS_collect,   PASS_digits,     PASS_indices,
-    PASS_pointed,  PASS_contract,  PASS_interchange, PASS_promote,   PASS_forward,    PASS_overwrite,
-    PASS_dead,     PASS_fuse,      PASS_forward,     PASS_overwrite, PASS_carry,      PASS_forward,
-    PASS_simplify, PASS_factors,   PASS_extremes,    PASS_recall,    PASS_lift,       PASS_frame,
-    PASS_detach,   PASS_aside,     PASS_distribute,  PASS_turn,      PASS_arrange,    PASS_pixels,
-    PASS_tabulate, PASS_partition, PASS_pixels,      PASS_tighten,   PASS_ample,      PASS_common,
-    PASS_hoist,    PASS_dead,      PASS_unroll,      PASS_values,    PASS_indices,    PASS_partition,
-    PASS_unswitch, PASS_vouch,     PASS_detach,      PASS_part,      PASS_echo,       PASS_repeat,
-    PASS_lanes,    PASS_own,       PASS_blocks,      PASS_tile,      PASS_reductions};
+    PASS_few,       PASS_restride, PASS_breaks,      PASS_count,      PASS_values,     PASS_branches,
+    PASS_join,      PASS_narrow,   PASS_extents,     PASS_multiples,  PASS_flat,       PASS_windows,
+    PASS_sink,      PASS_ahead,    PASS_simplify,    PASS_exchange,   PASS_components, PASS_enclose,
+    PASS_scalars,   PASS_classes,  PASS_phases,      PASS_collect,    PASS_digits,     PASS_indices,
+    PASS_pointed,   PASS_contract, PASS_interchange, PASS_promote,    PASS_forward,    PASS_overwrite,
+    PASS_dead,      PASS_fuse,     PASS_forward,     PASS_overwrite,  PASS_carry,      PASS_forward,
+    PASS_simplify,  PASS_once,     PASS_factors,     PASS_extremes,   PASS_recall,     PASS_lift,
+    PASS_frame,     PASS_detach,   PASS_aside,       PASS_distribute, PASS_turn,       PASS_arrange,
+    PASS_pixels,    PASS_tabulate, PASS_partition,   PASS_pixels,     PASS_tighten,    PASS_ample,
+    PASS_common,    PASS_hoist,    PASS_dead,        PASS_unroll,     PASS_values,     PASS_indices,
+    PASS_partition, PASS_unswitch, PASS_vouch,       PASS_detach,     PASS_part,       PASS_echo,
+    PASS_repeat,    PASS_lanes,    PASS_own,         PASS_blocks,     PASS_tile,       PASS_reductions};
 
 /* Behind PASS_unswitch, where loops have been cut: in their pieces it is known what conditions stood in the
  * way of, such as that the element before has just been stored. */

@@ -1,0 +1,485 @@
+/*
+ * pass_once.c: what loops would add up again and again is added up once.
+ *
+ *     for i, for j { dot = 0; norm = 0; for d { dot += a[i, d] * b[j, d]; norm += b[j, d] * b[j, d] } ... }
+ *
+ * adds up each norm of b for every i. Consumes loops that accumulate into scalars of the loop around, and
+ * nothing but declares these there, from one number on. Where what is added hangs on none of the loops from
+ * some loop around inwards, the sum is made before that one; where it hangs on one of these alone, a table of
+ * the sums is. A sum that stood in the only loop of another one is a table over that one too, so that both
+ * stay a nest. Sums are made in the order they were made in. Where a loop that leaves a sum out has no
+ * iteration, what it loads need not be there: unless the extents tell that it is, it asks first.
+ */
+#include "pass.h"
+
+enum { LOOPS = 12, LARGEST = 40 /* statements of the loop that accumulates */, FEW = 64 /* of one around */ };
+
+/* Loops around what is looked at, each but the first in the body of the one before. */
+struct once {
+    struct pass *pass;
+    struct ir_stmt *loops[LOOPS];
+    struct ir_stmt **places[LOOPS]; /* where they stand */
+    int count;
+    int first; /* of those that statements may be moved out of */
+    bool changed;
+};
+
+/* A sum, and where it may be made. */
+struct sum {
+    const struct once *once;
+    struct ir_stmt *declaration; /* in the innermost loop */
+    struct ir_stmt *copy;        /* of the declaration, and what accumulates behind it */
+    unsigned asked;              /* the loops that it hangs on */
+    int pinned;                  /* the innermost loop that it cannot leave; -1: none */
+    int out, axis;  /* before which loop it is made; the loop of a table's axis, -1: it is a scalar */
+    bool is_inside; /* extents tell that it loads nothing else */
+};
+
+/* ---- what is accumulated ---------------------------------------------------------------------------- */
+
+static bool is_plain(struct ir_stmt *stmt, void *left)
+{
+    return --*(int *)left >= 0 &&
+           (stmt->kind == IR_FOR || stmt->kind == IR_LET || stmt->kind == IR_ASSIGN || stmt->kind == IR_IF);
+}
+
+static bool is_constant(const struct ir_expr *expr)
+{
+    return expr->kind == IR_INTEGER || expr->kind == IR_REAL;
+}
+
+static bool mentions(struct ir_stmt *stmt, const struct ir_symbol *symbol)
+{
+    struct ir_stmt alone = *stmt;
+    alone.next = NULL;
+    return pass_block_mentions(&alone, symbol);
+}
+
+/* Whether nothing else in the loop around changes the scalar, or asks for it before. */
+static bool is_made_here(const struct ir_stmt *around, const struct ir_stmt *loop,
+                         const struct ir_symbol *symbol)
+{
+    bool is_before = true;
+    for (struct ir_stmt *stmt = around->body; stmt; stmt = stmt->next) {
+        is_before &= stmt != loop;
+        if (stmt != loop && (ir_stmt_assigns(stmt, symbol) || (is_before && mentions(stmt, symbol))))
+            return false;
+    }
+    return true;
+}
+
+/* Whether the statement does nothing but accumulate into the scalar. */
+static bool is_own(struct ir_stmt *stmt, void *symbol)
+{
+    return stmt->kind == IR_IF || (stmt->kind == IR_ASSIGN && stmt->symbol == symbol);
+}
+
+static bool holds_own_alone(struct ir_stmt *stmt, const struct ir_symbol *symbol)
+{
+    struct ir_stmt alone = *stmt;
+    alone.next = NULL;
+    return ir_block_walk(&alone, is_own, (void *)symbol);
+}
+
+static bool is_no_use(struct ir_expr *expr, void *symbol)
+{
+    return !ir_is_use_of(expr, symbol);
+}
+
+/* Whether what else the block does asks for the scalar. */
+static bool is_asked_for(struct ir_stmt *block, struct ir_symbol *symbol)
+{
+    for (struct ir_stmt *stmt = block; stmt; stmt = stmt->next)
+        if (!holds_own_alone(stmt, symbol) &&
+            (!ir_stmt_expressions(stmt, is_no_use, symbol) || is_asked_for(stmt->body, symbol) ||
+             is_asked_for(stmt->otherwise, symbol)))
+            return true;
+    return false;
+}
+
+static bool remove_others(struct ir_stmt *stmt, void *symbol)
+{
+    if (stmt->kind == IR_ASSIGN && stmt->symbol != symbol)
+        pass_remove(stmt);
+    return true;
+}
+
+static bool remove_own(struct ir_stmt *stmt, void *symbol)
+{
+    if (stmt->kind == IR_ASSIGN && stmt->symbol == symbol)
+        pass_remove(stmt);
+    return true;
+}
+
+static bool remove_unused(struct ir_stmt *stmt, void *block)
+{
+    if (stmt->kind == IR_LET && !pass_block_mentions(block, stmt->symbol))
+        pass_remove(stmt);
+    return true;
+}
+
+/* The declaration and the loop with nothing but what accumulates into the scalar. */
+static struct ir_stmt *copy_of_sum(struct pass *pass, const struct ir_stmt *declaration,
+                                   const struct ir_stmt *loop)
+{
+    struct ir_stmt *first = arena_new(pass->arena, struct ir_stmt);
+    struct ir_stmt *second = arena_new(pass->arena, struct ir_stmt);
+    *first = *declaration;
+    *second = *loop;
+    first->next = second;
+    second->next = NULL;
+    struct ir_stmt *copy = pass_copy_block(pass, first);
+    ir_block_walk(copy->next, remove_others, copy->symbol);
+    pass_sweep(&copy->next);
+    ir_block_walk(copy->next, remove_unused, copy->next);
+    pass_sweep(&copy->next);
+    return copy;
+}
+
+/* ---- what it hangs on ------------------------------------------------------------------------------ */
+
+static int level_of(const struct once *once, const struct ir_symbol *symbol)
+{
+    for (int level = once->first; level < once->count; level++)
+        if (once->loops[level]->symbol == symbol)
+            return level;
+    return -1;
+}
+
+static void pin(struct sum *sum, int level)
+{
+    sum->pinned = level > sum->pinned ? level : sum->pinned;
+}
+
+/* What the sum uses and does not declare: scalars of loops around pin it in these. */
+static bool look_at_symbol(struct sum *sum, const struct ir_symbol *symbol)
+{
+    const struct once *once = sum->once;
+    int level = level_of(once, symbol);
+
+    if (level >= 0)
+        sum->asked |= 1u << level;
+    if (level >= 0 || symbol == sum->copy->symbol || ir_block_declares(sum->copy, symbol) ||
+        symbol->kind == IR_SYMBOL_DIM || symbol->kind == IR_SYMBOL_ATTRIBUTE)
+        return true;
+    for (level = once->first; level < once->count; level++) {
+        if (ir_block_declares(once->loops[level]->body, symbol))
+            pin(sum, level);
+        if (symbol->kind == IR_SYMBOL_VARIABLE && ir_block_assigns(once->loops[level]->body, symbol))
+            return false;
+    }
+    return true;
+}
+
+/* Tensors that change in a loop around, or begin anew, pin it there. */
+static void look_at_buffer(struct sum *sum, const struct ir_buffer *buffer)
+{
+    const struct once *once = sum->once;
+    for (int level = once->first; level < once->count; level++)
+        if (ir_block_stores_to(once->loops[level]->body, buffer) ||
+            (buffer->role == IR_TEMPORARY && ir_block_allocates(once->loops[level]->body)))
+            pin(sum, level);
+}
+
+/* The loop that counts the symbol: one around, or one of the sum. */
+static bool counts(struct ir_stmt *stmt, void *context)
+{
+    struct ir_stmt **found = context;
+    if (stmt->kind == IR_FOR && stmt->symbol == (*found)->symbol)
+        *found = stmt;
+    return true;
+}
+
+static const struct ir_stmt *loop_of(const struct sum *sum, const struct ir_symbol *symbol)
+{
+    int level = level_of(sum->once, symbol);
+    if (level >= 0)
+        return sum->once->loops[level];
+    struct ir_stmt sought = {.symbol = (struct ir_symbol *)symbol}, *found = &sought;
+    ir_block_walk(sum->copy->next, counts, &found);
+    return found == &sought ? NULL : found;
+}
+
+/* Whether the index goes no further than the loop that counts it, which goes as far as the axis. */
+static bool is_within(const struct sum *sum, const struct ir_expr *index, const struct ir_expr *extent)
+{
+    if (index->kind != IR_SYMBOL || index->symbol->kind != IR_SYMBOL_LOOP)
+        return false;
+    const struct ir_stmt *loop = loop_of(sum, index->symbol);
+    return loop && loop->step > 0 && loop->low->kind == IR_INTEGER && loop->low->integer >= 0 &&
+           ir_expr_equal(loop->high, extent);
+}
+
+static bool look_at_part(struct ir_expr *expr, void *context)
+{
+    struct sum *sum = context;
+    if (expr->kind == IR_LOAD) {
+        const struct ir_buffer *buffer = expr->access.buffer;
+        look_at_buffer(sum, buffer);
+        for (int axis = 0; axis < buffer->rank; axis++)
+            sum->is_inside &= is_within(sum, expr->access.indices[axis], buffer->shape[axis]);
+    }
+    return expr->kind != IR_SYMBOL || look_at_symbol(sum, expr->symbol);
+}
+
+/* ---- where it is made ------------------------------------------------------------------------------- */
+
+struct fixed {
+    const struct once *once;
+    int level;
+};
+
+static bool is_from_outside(struct ir_expr *expr, void *context)
+{
+    const struct fixed *fixed = context;
+    return expr->kind != IR_LOAD &&
+           (expr->kind != IR_SYMBOL || expr->symbol->kind == IR_SYMBOL_DIM ||
+            expr->symbol->kind == IR_SYMBOL_ATTRIBUTE ||
+            (expr->symbol->kind != IR_SYMBOL_VARIABLE &&
+             fixed->once->loops[fixed->level]->symbol != expr->symbol &&
+             !ir_block_declares(fixed->once->loops[fixed->level]->body, expr->symbol)));
+}
+
+/* Whether the bounds of the loop mean the same before the one of that level. */
+static bool is_fixed(const struct once *once, const struct ir_stmt *loop, int level)
+{
+    struct fixed fixed = {once, level};
+    return loop->step == 1 && pass_is_pure(loop->low) && pass_is_pure(loop->high) &&
+           ir_expr_walk(loop->low, is_from_outside, &fixed) &&
+           ir_expr_walk(loop->high, is_from_outside, &fixed);
+}
+
+/* The only one of the levels from `out` on that the sum hangs on; -1: none is; -2: several are. */
+static int axis_from(const struct sum *sum, int out)
+{
+    unsigned asked = sum->asked >> out;
+    return !asked ? -1 : asked & (asked - 1) ? -2 : out + __builtin_ctz(asked);
+}
+
+static bool may_be_made_before(const struct sum *sum, int out)
+{
+    const struct once *once = sum->once;
+    int axis = axis_from(sum, out);
+    if (axis == -2 || (axis >= 0 && !is_fixed(once, once->loops[axis], out)))
+        return false;
+    for (int level = out; !sum->is_inside && level < once->count; level++)
+        if (!is_fixed(once, once->loops[level], out))
+            return false;
+    return true;
+}
+
+/* The outermost loop that leaves the sum out, and can. */
+static bool find_place(struct sum *sum)
+{
+    const struct once *once = sum->once;
+    int least = sum->pinned + 1 > once->first ? sum->pinned + 1 : once->first, out = least;
+    while (out < once->count && (sum->asked >> out & 1 || !may_be_made_before(sum, out)))
+        out++;
+    if (out == once->count)
+        return false;
+    sum->out = out;
+    sum->axis = axis_from(sum, out);
+    bool is_nest = out > least && once->loops[out - 1]->body == once->loops[out] && !once->loops[out]->next;
+    if (sum->axis < 0 && is_nest && may_be_made_before(sum, out - 1))
+        sum->axis = sum->out = out - 1;
+    return true;
+}
+
+/* ---- making it -------------------------------------------------------------------------------------- */
+
+/* Whether the loops that leave the sum out have iterations; NULL: it need not be asked. */
+static struct ir_expr *guard_of(const struct sum *sum)
+{
+    const struct once *once = sum->once;
+    struct pass *pass = once->pass;
+    struct ir_expr *guard = NULL;
+    for (int level = sum->out; !sum->is_inside && level < once->count; level++) {
+        const struct ir_stmt *loop = once->loops[level];
+        struct ir_expr *has =
+            pass_combine(pass, OP_LT, pass_copy(pass, loop->low), pass_copy(pass, loop->high));
+        guard = guard ? pass_combine(pass, OP_AND, guard, has) : has;
+    }
+    return guard && guard->kind == IR_INTEGER && guard->integer ? NULL : guard;
+}
+
+static struct ir_stmt *guarded(const struct sum *sum, struct ir_stmt *block)
+{
+    struct ir_expr *guard = guard_of(sum);
+    if (!guard)
+        return block;
+    struct ir_stmt *choice = ir_stmt_new(sum->once->pass->kernel, IR_IF, block->span);
+    pass_set_value(choice, guard);
+    choice->body = block;
+    return choice;
+}
+
+/* In front of the loop that leaves it out. */
+static void put_before(struct once *once, int level, struct ir_stmt *block)
+{
+    struct ir_stmt *loop = *once->places[level], *last = block;
+    while (last->next)
+        last = last->next;
+    last->next = loop;
+    *once->places[level] = block;
+    once->places[level] = &last->next;
+}
+
+static struct ir_expr *place_in_table(const struct sum *sum)
+{
+    const struct ir_stmt *loop = sum->once->loops[sum->axis];
+    struct pass *pass = sum->once->pass;
+    return pass_combine(pass, OP_SUB, pass_use(pass, loop->symbol), pass_copy(pass, loop->low));
+}
+
+/* The element for the iteration, known to be inside. */
+static struct ir_expr *load_of(const struct sum *sum, struct ir_buffer *table)
+{
+    struct ir_expr *index = place_in_table(sum);
+    struct ir_expr *load = ir_load(sum->once->pass->kernel, table, &index);
+    load->access.checks[0] = IR_CHECK_PROVED;
+    load->span = sum->declaration->span;
+    return load;
+}
+
+static struct ir_buffer *new_table(const struct sum *sum)
+{
+    const struct ir_stmt *loop = sum->once->loops[sum->axis];
+    struct pass *pass = sum->once->pass;
+    struct ir_buffer *table =
+        ir_buffer_new(pass->kernel, "sums", IR_TEMPORARY, sum->declaration->symbol->dtype, 1);
+    struct ir_expr *extent =
+        pass_combine(pass, OP_SUB, pass_copy(pass, loop->high), pass_copy(pass, loop->low));
+    bool is_extent = ir_is_dim(extent) || (extent->kind == IR_INTEGER && extent->integer >= 0);
+    table->span = sum->declaration->span;
+    table->shape[0] = is_extent ? extent : pass_combine(pass, OP_MAX, extent, pass_number(pass, 0));
+    return table;
+}
+
+/* What the scalar stands for now. */
+static struct ir_expr *make_table(struct once *once, const struct sum *sum)
+{
+    struct ir_kernel *kernel = once->pass->kernel;
+    struct ir_buffer *table = new_table(sum);
+    struct ir_stmt *allocate = ir_stmt_new(kernel, IR_ALLOCATE, table->span);
+    struct ir_stmt *store = ir_stmt_new(kernel, IR_STORE, table->span), *last = sum->copy;
+    struct ir_expr *load = load_of(sum, table);
+
+    allocate->access.buffer = table;
+    store->access = load_of(sum, table)->access;
+    pass_set_value(store, pass_use(once->pass, sum->copy->symbol));
+    while (last->next)
+        last = last->next;
+    last->next = store;
+    allocate->next = guarded(sum, pass_new_loop(once->pass, once->loops[sum->axis], sum->copy));
+    put_before(once, sum->out, allocate);
+    return load;
+}
+
+static struct ir_expr *make_scalar(struct once *once, const struct sum *sum)
+{
+    struct ir_stmt *copy = sum->copy;
+    copy->next = guarded(sum, copy->next);
+    put_before(once, sum->out, copy);
+    return pass_use(once->pass, copy->symbol);
+}
+
+static void make(struct once *once, const struct sum *sum, struct ir_stmt *loop)
+{
+    struct pass *pass = once->pass;
+    struct ir_symbol *symbol = sum->declaration->symbol;
+    struct ir_stmt *let = ir_stmt_new(pass->kernel, IR_LET, sum->declaration->span);
+
+    let->symbol = symbol;
+    symbol->kind = IR_SYMBOL_LET;
+    pass_set_value(let, sum->axis < 0 ? make_scalar(once, sum) : make_table(once, sum));
+    let->next = loop->next;
+    loop->next = let;
+    ir_block_walk(loop->body, remove_own, symbol);
+    pass_sweep(&loop->body);
+    pass_remove(sum->declaration);
+    once->changed = true;
+}
+
+/* ---- loops ------------------------------------------------------------------------------------------ */
+
+static void try_sum(struct once *once, struct ir_stmt *declaration, struct ir_stmt *loop)
+{
+    struct sum sum = {.once = once, .declaration = declaration, .pinned = -1, .is_inside = true};
+    sum.copy = copy_of_sum(once->pass, declaration, loop);
+    if (sum.copy->next && ir_block_expressions(sum.copy->next, look_at_part, &sum) && find_place(&sum))
+        make(once, &sum, loop);
+}
+
+static bool is_short(const struct ir_stmt *block)
+{
+    int count = 0;
+    for (; block && count <= FEW; block = block->next)
+        count++;
+    return count <= FEW;
+}
+
+/* What the loop, which stands in the innermost one of those around, accumulates. */
+static void try_loop(struct once *once, struct ir_stmt *loop)
+{
+    const struct ir_stmt *around = once->loops[once->count - 1];
+    struct ir_stmt alone = *loop;
+    int left = LARGEST;
+
+    alone.next = NULL;
+    if (!ir_block_walk(&alone, is_plain, &left) || pass_stmt_may_stop(loop) || !is_short(around->body))
+        return;
+    for (struct ir_stmt *stmt = around->body; stmt != loop; stmt = stmt->next)
+        if (stmt->kind == IR_VARIABLE && !pass_is_removed(stmt) && is_constant(stmt->value) &&
+            ir_stmt_assigns(loop, stmt->symbol) && is_made_here(around, loop, stmt->symbol) &&
+            !is_asked_for(loop->body, stmt->symbol))
+            try_sum(once, stmt, loop);
+}
+
+static void visit_block(struct once *once, struct ir_stmt **block);
+
+/* Statements are not moved out of it. */
+static void visit_apart(struct once *once, struct ir_stmt **block)
+{
+    int first = once->first;
+    once->first = once->count;
+    visit_block(once, block);
+    once->first = first;
+}
+
+/* Gives where it stands now. */
+static struct ir_stmt **visit_loop(struct once *once, struct ir_stmt **place)
+{
+    struct ir_stmt *loop = *place;
+    if (once->count > once->first)
+        try_loop(once, loop);
+    if (once->count == LOOPS)
+        return place;
+    once->places[once->count] = place;
+    once->loops[once->count++] = loop;
+    if (pass_jumps(loop->body))
+        visit_apart(once, &loop->body);
+    else
+        visit_block(once, &loop->body);
+    return once->places[--once->count];
+}
+
+static void visit_block(struct once *once, struct ir_stmt **block)
+{
+    for (struct ir_stmt **place = block; *place; place = &(*place)->next) {
+        struct ir_stmt *stmt = *place;
+        if (stmt->kind == IR_FOR) {
+            place = visit_loop(once, place);
+        } else if (stmt->body || stmt->otherwise) {
+            visit_apart(once, &stmt->body);
+            visit_apart(once, &stmt->otherwise);
+        }
+    }
+}
+
+bool pass_once(struct pass *pass)
+{
+    struct once once = {.pass = pass};
+    visit_block(&once, &pass->kernel->body);
+    pass_sweep(&pass->kernel->body);
+    return once.changed;
+}
