@@ -194,12 +194,13 @@ static bool find_tie(struct ir_expr *expr, void *loop)
 }
 
 /* Whether the places are worth a cut although they differ from row to row. Rows and columns around a loop may
- * be one nest, with a condition for each element, but not where the iterations are one behind the other. */
+ * be one nest, with a condition for each element, but not where the iterations are one behind the other, nor
+ * where they only store something. */
 static bool may_differ(const struct cutter *cutter, const struct ir_expr *expr,
                        const struct question *question)
 {
     if (question->kind != QUESTION_EQUAL)
-        return !cutter->has_loop || cutter->is_tied;
+        return !cutter->has_loop || cutter->is_tied || cutter->is_plain;
     return is_of_one_end(cutter, question) || (question->is_not && expr == cutter->only);
 }
 
@@ -461,6 +462,20 @@ static bool weigh_expr(struct ir_expr *expr, void *weight)
     return true;
 }
 
+/* Whether the place is another one in each iteration of the loop directly around. */
+static bool differs_by_row(const struct partition *partition, const struct place *place)
+{
+    for (int k = 0; k < place->at.count; k++) {
+        const struct ir_symbol *symbol = place->at.terms[k].symbol;
+        bool is_of_other = false;
+        for (int level = 0; level + 1 < partition->count; level++)
+            is_of_other |= partition->loops[level]->symbol == symbol;
+        if (!is_of_other && symbol->kind != IR_SYMBOL_DIM && symbol->kind != IR_SYMBOL_ATTRIBUTE)
+            return true;
+    }
+    return false;
+}
+
 /* Rows of their own lengths pay where an iteration is more than a few instructions, or tests where it goes
  * (`if j >= s[i]: y[i, j] = x[i, j - s[i]]`): a part tests at its ends. */
 static bool pays(const struct cutter *cutter, struct ir_stmt *loop)
@@ -469,7 +484,8 @@ static bool pays(const struct cutter *cutter, struct ir_stmt *loop)
 
     ir_block_expressions(loop->body, weigh_expr, &weight);
     for (int k = 0; k < cutter->count; k++)
-        if (cutter->cuts[k].differs && weight < WORTH && !cutter->has_loop)
+        if (cutter->cuts[k].differs && weight < WORTH && !cutter->has_loop &&
+            differs_by_row(cutter->partition, &cutter->cuts[k]))
             return false;
     return true;
 }
@@ -505,6 +521,14 @@ static void drop_meetings(struct cutter *cutter, struct ir_stmt *loop)
         cutter->found_count = cutter->first_meeting;
 }
 
+/* Whether the statement neither accumulates nor works on what is there. */
+static bool is_no_sum(struct ir_stmt *stmt, void *unused)
+{
+    (void)unused;
+    return stmt->kind != IR_VARIABLE && stmt->kind != IR_ASSIGN &&
+           (stmt->kind != IR_STORE || !ir_expr_loads_from(stmt->value, stmt->access.buffer));
+}
+
 static bool has_parts(struct cutter *cutter, struct ir_stmt *loop)
 {
     struct content content = {.statements = 0};
@@ -519,6 +543,7 @@ static bool has_parts(struct cutter *cutter, struct ir_stmt *loop)
     if (cutter->is_downward) /* where it begins is what the program computes */
         cutter->high.is_after = cutter->high.is_far;
     cutter->has_loop = content.has_loop;
+    cutter->is_plain = content.has_loop && ir_block_walk(loop->body, is_no_sum, NULL);
     cutter->is_tied = content.has_loop && !ir_block_expressions(loop->body, find_tie, loop);
     if (!find_all_places(cutter, loop))
         return false;

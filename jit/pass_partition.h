@@ -60,6 +60,7 @@ struct cutter {
     bool is_downward;  /* it is looked at from its last iteration to its first */
     bool has_loop;     /* in it */
     bool is_tied;      /* iterations use what others store */
+    bool is_plain;     /* loops inside accumulate nothing */
     int first_meeting; /* of the places found: where what is stored is used */
     bool looks_ahead;  /* at what is asked where the questions inside have been answered */
 };
