@@ -13,7 +13,8 @@
  * What a loop accumulates does not wait for that either: a result that knows of nan waits nine cycles for the
  * one before it (Zen 5, AVX-512). There, what is nan goes into a vector beside the partial result. With AVX2
  * elements of 32 bits are compared as integers: the greatest with a sign is the greatest float unless all are
- * negative; then that is the least without a sign. Nan lies beyond infinity in either order.
+ * negative; then that is the least without a sign. Nan lies beyond infinity in either order. The greatest of
+ * magnitudes, which have no sign, is that of integers in any case.
  */
 #include "vector_x86_operation.h"
 
@@ -362,6 +363,27 @@ bool machine_has_nan_apart(const struct machine *machine, int number)
            is_only_combined(loop, number);
 }
 
+/* Whether the greatest of magnitudes alone is accumulated: these are in the order of integers, with nan
+ * beyond all. */
+static bool is_natural(const struct machine *machine, int number)
+{
+    const struct vector_loop *loop = machine->loop;
+    const struct vector_accumulator *row = &loop->accumulators.items[number];
+    bool is_wide = vector_type_is_wide(row->type);
+    if (row->operation != OP_MAX || (is_wide && !machine_is_avx512(machine)) ||
+        !machine_has_nan_apart(machine, number) || machine_begins_with_start(machine, number))
+        return false;
+    for (int k = 0; k < loop->values.count; k++) {
+        const struct vector_value *value = &loop->values.items[k];
+        if (value->kind != VECTOR_ACCUMULATE || value->slot != number)
+            continue;
+        const struct vector_value *operand = &loop->values.items[value->operands[0]];
+        if (operand->kind != VECTOR_OPERATION || operand->operation != OP_ABS)
+            return false;
+    }
+    return true;
+}
+
 bool machine_begins_with_start(const struct machine *machine, int number)
 {
     return machine->is_short && machine->loop->accumulators.count == 1 &&
@@ -411,7 +433,7 @@ static int first_of_same(const struct machine *machine, int number)
     for (int k = 0; k < number && is_single(loop, number); k++) {
         if (!is_single(loop, k))
             continue;
-        int other = machine_has_nan_apart(machine, k) ? operand_of(loop, k) : -1;
+        int other = machine_has_nan_apart(machine, k) && !is_natural(machine, k) ? operand_of(loop, k) : -1;
         if (other >= 0 && values[other].operands[0] == own->operands[0] && values[other].mask == own->mask)
             return k;
     }
@@ -579,12 +601,36 @@ static int result_ordered(struct machine *machine, int number)
     return float_of(machine, row->operation, of);
 }
 
+/* ---- magnitudes --------------------------------------------------------------------------------- */
+
+static int greatest_natural(struct machine *machine, const struct vector_accumulator *row, int bits, int a,
+                            int b)
+{
+    return machine_rvm(machine, vector_type_is_wide(row->type) ? X86_VPMAXSQ : X86_VPMAXSD, bits, a, b);
+}
+
+static void accumulate_natural(struct machine *machine, int number, int step, int operand, int mask)
+{
+    const struct vector_accumulator *row = &machine->loop->accumulators.items[number];
+    int partial = partial_of(machine, number, step);
+    if (mask && !machine_is_avx512(machine)) {
+        uint64_t identity = machine_identity(row->operation, AKG_FLOAT32);
+        operand =
+            machine_select(machine, row->type, mask, operand, machine_constant(machine, row->type, identity));
+        mask = 0;
+    }
+    machine_into(machine, vector_type_is_wide(row->type) ? X86_VPMAXSQ : X86_VPMAXSD,
+                 machine_bits(machine, row->type), partial, partial, operand, mask);
+}
+
 /* ---- either --------------------------------------------------------------------------------------- */
 
 void machine_accumulate_extreme(struct machine *machine, const struct vector_value *value, int step,
                                 int operand, int mask)
 {
-    if (machine_is_avx512(machine))
+    if (is_natural(machine, value->slot))
+        accumulate_natural(machine, value->slot, step, operand, mask);
+    else if (machine_is_avx512(machine))
         accumulate_beside(machine, value->slot, step, operand, mask);
     else
         accumulate_ordered(machine, value->slot, step, operand, mask);
@@ -592,5 +638,7 @@ void machine_accumulate_extreme(struct machine *machine, const struct vector_val
 
 int machine_result_of_extreme(struct machine *machine, int number)
 {
+    if (is_natural(machine, number))
+        return machine_reduce(machine, number, greatest_natural);
     return machine_is_avx512(machine) ? result_beside(machine, number) : result_ordered(machine, number);
 }
