@@ -3,16 +3,18 @@
  *
  *     for i, for j { dot = 0; norm = 0; for d { dot += a[i, d] * b[j, d]; norm += b[j, d] * b[j, d] } ... }
  *
- * adds up each norm of b for every i. Consumes loops that accumulate into scalars of the loop around, and
- * nothing but declares these there, from one number on. Where what is added hangs on none of the loops from
+ * adds up each norm of b for every i. Consumes loops that accumulate into scalars of the loop around, which
+ * are declared there and change nowhere else. Where what is added hangs on none of the loops from
  * some loop around inwards, the sum is made before that one; where it hangs on one of these alone, a table of
- * the sums is. A sum that stood in the only loop of another one is a table over that one too, so that both
- * stay a nest. Sums are made in the order they were made in. Where a loop that leaves a sum out has no
- * iteration, what it loads need not be there: unless the extents tell that it is, it asks first.
+ * the sums is. A sum that stood in the only loop of another one is a table over that one too, where both
+ * are rows and columns of a nest, and stay that. Sums are made in the order they were made in. Where a loop
+ * that leaves a sum out has no iteration, what it loads need not be there: unless the extents tell that it
+ * is, it asks first.
  */
 #include "pass.h"
 
 enum { LOOPS = 12, LARGEST = 40 /* statements of the loop that accumulates */, FEW = 64 /* of one around */ };
+enum { NAMES = 100 };
 
 /* Loops around what is looked at, each but the first in the body of the one before. */
 struct once {
@@ -32,6 +34,7 @@ struct sum {
     unsigned asked;              /* the loops that it hangs on */
     int pinned;                  /* the innermost loop that it cannot leave; -1: none */
     int out, axis;  /* before which loop it is made; the loop of a table's axis, -1: it is a scalar */
+    int names;      /* that may still be looked behind */
     bool is_inside; /* extents tell that it loads nothing else */
 };
 
@@ -41,11 +44,6 @@ static bool is_plain(struct ir_stmt *stmt, void *left)
 {
     return --*(int *)left >= 0 &&
            (stmt->kind == IR_FOR || stmt->kind == IR_LET || stmt->kind == IR_ASSIGN || stmt->kind == IR_IF);
-}
-
-static bool is_constant(const struct ir_expr *expr)
-{
-    return expr->kind == IR_INTEGER || expr->kind == IR_REAL;
 }
 
 static bool mentions(struct ir_stmt *stmt, const struct ir_symbol *symbol)
@@ -151,7 +149,20 @@ static void pin(struct sum *sum, int level)
     sum->pinned = level > sum->pinned ? level : sum->pinned;
 }
 
-/* What the sum uses and does not declare: scalars of loops around pin it in these. */
+/* The innermost loop around that declares it; -1: none of these does. */
+static int level_that_declares(const struct once *once, const struct ir_symbol *symbol)
+{
+    int found = -1;
+    for (int level = once->first; level < once->count; level++)
+        if (ir_block_declares(once->loops[level]->body, symbol))
+            found = level;
+    return found;
+}
+
+static bool look_at_part(struct ir_expr *expr, void *context);
+
+/* What the sum uses and does not declare. Variables of loops around pin it in these; for a name counts what
+ * it stands for. */
 static bool look_at_symbol(struct sum *sum, const struct ir_symbol *symbol)
 {
     const struct once *once = sum->once;
@@ -162,13 +173,14 @@ static bool look_at_symbol(struct sum *sum, const struct ir_symbol *symbol)
     if (level >= 0 || symbol == sum->copy->symbol || ir_block_declares(sum->copy, symbol) ||
         symbol->kind == IR_SYMBOL_DIM || symbol->kind == IR_SYMBOL_ATTRIBUTE)
         return true;
-    for (level = once->first; level < once->count; level++) {
-        if (ir_block_declares(once->loops[level]->body, symbol))
-            pin(sum, level);
-        if (symbol->kind == IR_SYMBOL_VARIABLE && ir_block_assigns(once->loops[level]->body, symbol))
-            return false;
-    }
-    return true;
+    level = level_that_declares(once, symbol);
+    if (level >= 0 && symbol->kind == IR_SYMBOL_LET)
+        return --sum->names >= 0 && !pass_expr_may_stop(symbol->value) &&
+               ir_expr_walk(symbol->value, look_at_part, sum);
+    pin(sum, level);
+    int inside = level < once->first ? once->first : level + 1;
+    return symbol->kind != IR_SYMBOL_VARIABLE || inside >= once->count ||
+           !ir_stmt_assigns(once->loops[inside], symbol);
 }
 
 /* Tensors that change in a loop around, or begin anew, pin it there. */
@@ -268,6 +280,18 @@ static bool may_be_made_before(const struct sum *sum, int out)
     return true;
 }
 
+/* Whether a loop in the innermost one hangs on that and on the one of the level: these are rows and columns
+ * of a nest. */
+static bool are_rows_and_columns(const struct once *once, int level)
+{
+    const struct ir_stmt *columns = once->loops[once->count - 1];
+    for (struct ir_stmt *stmt = columns->body; stmt; stmt = stmt->next)
+        if (stmt->kind == IR_FOR && mentions(stmt, columns->symbol) &&
+            mentions(stmt, once->loops[level]->symbol))
+            return true;
+    return false;
+}
+
 /* The outermost loop that leaves the sum out, and can. */
 static bool find_place(struct sum *sum)
 {
@@ -280,7 +304,7 @@ static bool find_place(struct sum *sum)
     sum->out = out;
     sum->axis = axis_from(sum, out);
     bool is_nest = out > least && once->loops[out - 1]->body == once->loops[out] && !once->loops[out]->next;
-    if (sum->axis < 0 && is_nest && may_be_made_before(sum, out - 1))
+    if (sum->axis < 0 && is_nest && are_rows_and_columns(once, out - 1) && may_be_made_before(sum, out - 1))
         sum->axis = sum->out = out - 1;
     return true;
 }
@@ -375,12 +399,59 @@ static struct ir_expr *make_table(struct once *once, const struct sum *sum)
     return load;
 }
 
+/* What it begins with may have to be asked for, too. */
+static void begin_later(const struct once *once, struct ir_stmt *declaration)
+{
+    struct ir_kernel *kernel = once->pass->kernel;
+    akg_dtype dtype = declaration->symbol->dtype;
+    struct ir_stmt *assign = ir_stmt_new(kernel, IR_ASSIGN, declaration->span);
+    assign->symbol = declaration->symbol;
+    pass_set_value(assign, declaration->value);
+    assign->next = declaration->next;
+    declaration->next = assign;
+    pass_set_value(declaration,
+                   dtype_is_float(dtype) ? ir_real(kernel, dtype, 0) : ir_integer(kernel, dtype, 0));
+}
+
 static struct ir_expr *make_scalar(struct once *once, const struct sum *sum)
 {
     struct ir_stmt *copy = sum->copy;
+    if (!sum->is_inside && ir_expr_loads(copy->value))
+        begin_later(once, copy);
     copy->next = guarded(sum, copy->next);
     put_before(once, sum->out, copy);
     return pass_use(once->pass, copy->symbol);
+}
+
+struct names {
+    const struct sum *sum;
+    LIST(struct ir_symbol *) items;
+};
+
+static bool find_name(struct ir_expr *expr, void *context)
+{
+    struct names *names = context;
+    const struct sum *sum = names->sum;
+    if (expr->kind != IR_SYMBOL || expr->symbol->kind != IR_SYMBOL_LET || expr->symbol->note ||
+        ir_block_declares(sum->copy, expr->symbol) || level_that_declares(sum->once, expr->symbol) < 0)
+        return true;
+    expr->symbol->note = expr->symbol->value;
+    list_push(sum->once->pass->arena, &names->items, expr->symbol);
+    return true;
+}
+
+/* What names of loops around stand for, in their place. */
+static void put_values(const struct sum *sum)
+{
+    struct names names;
+    do {
+        names = (struct names){.sum = sum};
+        ir_block_expressions(sum->copy, find_name, &names);
+        if (names.items.count)
+            pass_substitute(sum->once->pass, sum->copy);
+        for (int k = 0; k < names.items.count; k++)
+            names.items.items[k]->note = NULL;
+    } while (names.items.count);
 }
 
 static void make(struct once *once, const struct sum *sum, struct ir_stmt *loop)
@@ -389,6 +460,7 @@ static void make(struct once *once, const struct sum *sum, struct ir_stmt *loop)
     struct ir_symbol *symbol = sum->declaration->symbol;
     struct ir_stmt *let = ir_stmt_new(pass->kernel, IR_LET, sum->declaration->span);
 
+    put_values(sum);
     let->symbol = symbol;
     symbol->kind = IR_SYMBOL_LET;
     pass_set_value(let, sum->axis < 0 ? make_scalar(once, sum) : make_table(once, sum));
@@ -404,9 +476,10 @@ static void make(struct once *once, const struct sum *sum, struct ir_stmt *loop)
 
 static void try_sum(struct once *once, struct ir_stmt *declaration, struct ir_stmt *loop)
 {
-    struct sum sum = {.once = once, .declaration = declaration, .pinned = -1, .is_inside = true};
+    struct sum sum = {
+        .once = once, .declaration = declaration, .pinned = -1, .names = NAMES, .is_inside = true};
     sum.copy = copy_of_sum(once->pass, declaration, loop);
-    if (sum.copy->next && ir_block_expressions(sum.copy->next, look_at_part, &sum) && find_place(&sum))
+    if (sum.copy->next && ir_block_expressions(sum.copy, look_at_part, &sum) && find_place(&sum))
         make(once, &sum, loop);
 }
 
@@ -416,6 +489,37 @@ static bool is_short(const struct ir_stmt *block)
     for (; block && count <= FEW; block = block->next)
         count++;
     return count <= FEW;
+}
+
+/* What the scalar becomes behind the loop, once and for all, gets a name of its own: `mean = mean / N`. */
+static void name_result(const struct once *once, const struct ir_stmt *loop, struct ir_symbol *symbol)
+{
+    struct ir_stmt *later = NULL;
+    for (struct ir_stmt *stmt = loop->next; stmt; stmt = stmt->next) {
+        if (!ir_stmt_assigns(stmt, symbol))
+            continue;
+        if (later || stmt->kind != IR_ASSIGN)
+            return;
+        later = stmt;
+    }
+    if (!later)
+        return;
+    later->kind = IR_LET;
+    later->symbol = ir_symbol_new(once->pass->kernel, IR_SYMBOL_LET, symbol->name, symbol->dtype);
+    pass_set_value(later, later->value);
+    pass_rename(later->next, symbol, later->symbol);
+}
+
+static void try_scalar(struct once *once, struct ir_stmt *declaration, struct ir_stmt *loop)
+{
+    const struct ir_stmt *around = once->loops[once->count - 1];
+    if (declaration->kind != IR_VARIABLE || pass_is_removed(declaration) ||
+        !ir_stmt_assigns(loop, declaration->symbol) || pass_expr_may_stop(declaration->value) ||
+        is_asked_for(loop->body, declaration->symbol))
+        return;
+    name_result(once, loop, declaration->symbol);
+    if (is_made_here(around, loop, declaration->symbol))
+        try_sum(once, declaration, loop);
 }
 
 /* What the loop, which stands in the innermost one of those around, accumulates. */
@@ -429,10 +533,7 @@ static void try_loop(struct once *once, struct ir_stmt *loop)
     if (!ir_block_walk(&alone, is_plain, &left) || pass_stmt_may_stop(loop) || !is_short(around->body))
         return;
     for (struct ir_stmt *stmt = around->body; stmt != loop; stmt = stmt->next)
-        if (stmt->kind == IR_VARIABLE && !pass_is_removed(stmt) && is_constant(stmt->value) &&
-            ir_stmt_assigns(loop, stmt->symbol) && is_made_here(around, loop, stmt->symbol) &&
-            !is_asked_for(loop->body, stmt->symbol))
-            try_sum(once, stmt, loop);
+        try_scalar(once, stmt, loop);
 }
 
 static void visit_block(struct once *once, struct ir_stmt **block);
