@@ -29,9 +29,9 @@ int machine_steps(const struct machine *machine)
 {
     const struct vector_loop *loop = machine->loop;
     enum { FEW_VALUES = 10, FEW = 2, INTERLEAVED = 4 };
-    int steps = vector_partials(loop) / machine->lanes;
-    if (machine->in_halves) /* the same partial results, in as many vectors */
-        return steps * (loop->accumulators.count ? 2 : 1);
+    int partials = vector_partials(loop), steps = partials / machine->lanes;
+    if (machine->in_halves) /* the same partial results, in as many vectors: one at least */
+        return loop->accumulators.count ? 2 * partials / machine->lanes : steps ? steps : 1;
     if (!loop->accumulators.count && steps > INTERLEAVED)
         return INTERLEAVED;
     return steps == FEW && machine_is_avx512(machine) && loop->accumulators.count == FEW &&
