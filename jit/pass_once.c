@@ -14,7 +14,7 @@
 #include "pass.h"
 
 enum { LOOPS = 12, LARGEST = 40 /* statements of the loop that accumulates */, FEW = 64 /* of one around */ };
-enum { NAMES = 100 };
+enum { NAMES = 100, FEWEST = 3 /* terms of a sum */ };
 
 /* Loops around what is looked at, each but the first in the body of the one before. */
 struct once {
@@ -268,6 +268,14 @@ static int axis_from(const struct sum *sum, int out)
     return !asked ? -1 : asked & (asked - 1) ? -2 : out + __builtin_ctz(asked);
 }
 
+/* Whether it is made as soon as it is found elsewhere: such loops are written out. */
+static bool is_of_few(const struct sum *sum)
+{
+    const struct ir_stmt *loop = sum->copy->next;
+    return loop->low->kind == IR_INTEGER && loop->high->kind == IR_INTEGER && loop->step == 1 &&
+           loop->high->integer - loop->low->integer <= FEWEST && !pass_has_for(loop->body);
+}
+
 static bool may_be_made_before(const struct sum *sum, int out)
 {
     const struct once *once = sum->once;
@@ -479,7 +487,8 @@ static void try_sum(struct once *once, struct ir_stmt *declaration, struct ir_st
     struct sum sum = {
         .once = once, .declaration = declaration, .pinned = -1, .names = NAMES, .is_inside = true};
     sum.copy = copy_of_sum(once->pass, declaration, loop);
-    if (sum.copy->next && ir_block_expressions(sum.copy, look_at_part, &sum) && find_place(&sum))
+    if (sum.copy->next && !is_of_few(&sum) && ir_block_expressions(sum.copy, look_at_part, &sum) &&
+        find_place(&sum))
         make(once, &sum, loop);
 }
 
@@ -492,7 +501,7 @@ static bool is_short(const struct ir_stmt *block)
 }
 
 /* What the scalar becomes behind the loop, once and for all, gets a name of its own: `mean = mean / N`. */
-static void name_result(const struct once *once, const struct ir_stmt *loop, struct ir_symbol *symbol)
+static void name_result(struct once *once, const struct ir_stmt *loop, struct ir_symbol *symbol)
 {
     struct ir_stmt *later = NULL;
     for (struct ir_stmt *stmt = loop->next; stmt; stmt = stmt->next) {
@@ -508,6 +517,7 @@ static void name_result(const struct once *once, const struct ir_stmt *loop, str
     later->symbol = ir_symbol_new(once->pass->kernel, IR_SYMBOL_LET, symbol->name, symbol->dtype);
     pass_set_value(later, later->value);
     pass_rename(later->next, symbol, later->symbol);
+    once->changed = true;
 }
 
 static void try_scalar(struct once *once, struct ir_stmt *declaration, struct ir_stmt *loop)
