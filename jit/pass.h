@@ -114,6 +114,9 @@ const struct dependences *pass_dependences(struct pass *pass, struct ir_stmt *lo
 
 /* Likewise with all directions and distances, as of dependence_analyse. */
 const struct dependences *pass_directions(struct pass *pass, struct ir_stmt *loop);
+/* Whether the loop assigns no variable from outside, of which that which is used behind it is the last
+ * value: what the dependences of one loop alone do not tell. */
+bool pass_assigns_own(struct ir_stmt *loop);
 /* Whether these say that its iterations may run in any order. */
 bool pass_is_parallel(struct pass *pass, struct ir_stmt *loop);
 

@@ -261,6 +261,29 @@ static bool is_fixed(const struct once *once, const struct ir_stmt *loop, int le
            ir_expr_walk(loop->high, is_from_outside, &fixed);
 }
 
+/* Whether the number grows no faster than some tensor's extent. */
+static bool is_of_extents(const struct ir_expr *expr)
+{
+    enum { MOST = 8, LARGE = 1 << 20 };
+    struct pass_affine sum;
+    int64_t factors = 0;
+    if (!pass_affine_of(expr, &sum) || sum.constant > LARGE || sum.constant < -LARGE)
+        return false;
+    for (int k = 0; k < sum.count; k++) {
+        if (sum.terms[k].symbol->kind != IR_SYMBOL_DIM)
+            return false;
+        factors += sum.terms[k].coefficient < 0 ? -sum.terms[k].coefficient : sum.terms[k].coefficient;
+    }
+    return factors <= MOST;
+}
+
+/* Whether the loop may be the axis of a table: how large that is must be known when the call begins, and be
+ * no more than tensors are. */
+static bool may_be_axis(const struct once *once, const struct ir_stmt *loop, int level)
+{
+    return is_fixed(once, loop, level) && is_of_extents(loop->low) && is_of_extents(loop->high);
+}
+
 /* The only one of the levels from `out` on that the sum hangs on; -1: none is; -2: several are. */
 static int axis_from(const struct sum *sum, int out)
 {
@@ -280,7 +303,7 @@ static bool may_be_made_before(const struct sum *sum, int out)
 {
     const struct once *once = sum->once;
     int axis = axis_from(sum, out);
-    if (axis == -2 || (axis >= 0 && !is_fixed(once, once->loops[axis], out)))
+    if (axis == -2 || (axis >= 0 && !may_be_axis(once, once->loops[axis], out)))
         return false;
     for (int level = out; !sum->is_inside && level < once->count; level++)
         if (!is_fixed(once, once->loops[level], out))

@@ -257,8 +257,20 @@ const struct dependences *pass_directions(struct pass *pass, struct ir_stmt *loo
     return dependences_of(pass, loop, dependence_analyse);
 }
 
+static bool assigns_what_it_declares(struct ir_stmt *stmt, void *body)
+{
+    return stmt->kind != IR_ASSIGN || ir_block_declares(body, stmt->symbol);
+}
+
+bool pass_assigns_own(struct ir_stmt *loop)
+{
+    return ir_block_walk(loop->body, assigns_what_it_declares, loop->body);
+}
+
 bool pass_is_parallel(struct pass *pass, struct ir_stmt *loop)
 {
+    if (!pass_assigns_own(loop))
+        return false;
     const struct dependences *dependences = pass_dependences(pass, loop);
     const struct dependence_loop *row = dependences ? dependence_loop_is_parallel(dependences, loop) : NULL;
 
@@ -277,8 +289,8 @@ void pass_note_order(struct pass *pass, const struct pass_around *around, bool i
         struct ir_stmt *loop = around->loop;
         const struct dependence_loop *row = dependence_loop_is_parallel(dependences, loop);
         bool is_known = row && !row->incomplete;
-        loop->independent |=
-            is_known && row->verdict == DEPENDENCE_PARALLEL && !row->accumulates && !row->leaves;
+        loop->independent |= is_known && row->verdict == DEPENDENCE_PARALLEL && !row->accumulates &&
+                             !row->leaves && pass_assigns_own(loop);
         loop->in_turn |= !loop->independent && (is_last || (is_known && row->verdict != DEPENDENCE_PARALLEL &&
                                                             row->verdict != DEPENDENCE_ACCUMULATES));
     }

@@ -335,6 +335,8 @@ bool tile_find_columns(struct pass *pass, struct ir_stmt *stmt, const struct pas
 
 bool tile_is_parallel(const struct tile_nest *nest)
 {
+    if (!pass_assigns_own(nest->rows) || !pass_assigns_own(nest->columns))
+        return false;
     const struct dependences *dependences = pass_dependences(nest->pass, nest->rows);
     return dependences && is_parallel(dependences, nest->rows) && is_parallel(dependences, nest->columns);
 }
