@@ -51,18 +51,25 @@ static struct spread spread_of(const struct json *row)
     return (struct spread){json_number(row, "median_ns", 0), ends->first->number, ends->first->next->number};
 }
 
-/* The number-th row of that kernel, tier and number of threads, or NULL. */
+/* Whether both name the same compiler, or none: twins do. */
+static bool is_same_compiler(const struct json *a, const struct json *b)
+{
+    const char *first = json_string(a, "compiler"), *second = json_string(b, "compiler");
+    return !first || !second ? first == second : strcmp(first, second) == 0;
+}
+
+/* The number-th row of that kernel, tier, compiler and number of threads, or NULL. */
 static const struct json *find_row(const struct json *report, const struct json *like, int number)
 {
     for (const struct json *row = json_member(report, "rows")->first; row; row = row->next)
         if (strcmp(json_string(row, "kernel"), json_string(like, "kernel")) == 0 &&
-            strcmp(json_string(row, "tier"), json_string(like, "tier")) == 0 &&
+            strcmp(json_string(row, "tier"), json_string(like, "tier")) == 0 && is_same_compiler(row, like) &&
             json_number(row, "threads", 1) == json_number(like, "threads", 1) && number-- == 0)
             return row;
     return NULL;
 }
 
-/* How many rows like this one stand before it: twins of several compilers look alike. */
+/* How many rows like this one stand before it. */
 static int number_of(const struct json *report, const struct json *row)
 {
     int number = 0;
@@ -74,7 +81,7 @@ static int number_of(const struct json *report, const struct json *row)
 /* The file may be anybody's: what could steer a terminal is not printed. Two are kept at a time. */
 static const char *shown(const struct json *row, const char *name)
 {
-    enum { LONGEST = 80 };
+    enum { LONGEST = 40 };
     static char texts[2][LONGEST];
     static int at;
     char *text = texts[at = !at];
@@ -85,23 +92,39 @@ static const char *shown(const struct json *row, const char *name)
     return text;
 }
 
+static void print_row(const struct json *row)
+{
+    const char *compiler = json_string(row, "compiler") ? shown(row, "compiler") : "";
+    char tier[100];
+    snprintf(tier, sizeof tier, "%s%s%s", shown(row, "tier"), *compiler ? " " : "", compiler);
+    printf("  %-24s %-8s %2.0f", shown(row, "kernel"), tier, json_number(row, "threads", 1));
+}
+
+/* Beyond doubt: the intervals are apart, and so are the medians by more than where its memory happens to lie
+ * makes of one program. */
+static const char *change_of(const struct spread *before, const struct spread *after)
+{
+    const double doubt = 0.02;
+    double ratio = after->median / before->median;
+    if (!statistics_differ(before, after) || (ratio < 1 + doubt && ratio > 1 - doubt))
+        return "";
+    return ratio < 1 ? "  faster" : "  slower";
+}
+
 static void print_change(const struct json *before, const struct json *after)
 {
     struct spread a = spread_of(before), b = spread_of(after);
     char from[32], to[32];
     bench_format_seconds(from, sizeof from, a.median * 1e-9);
     bench_format_seconds(to, sizeof to, b.median * 1e-9);
-    printf("  %-24s %-8s %2.0f %11s %11s  %6.3f%s\n", shown(after, "kernel"), shown(after, "tier"),
-           json_number(after, "threads", 1), from, to, b.median / a.median,
-           !statistics_differ(&a, &b) ? ""
-           : b.median < a.median      ? "  faster"
-                                      : "  slower");
+    print_row(after);
+    printf(" %11s %11s  %6.3f%s\n", from, to, b.median / a.median, change_of(&a, &b));
 }
 
 static void print_only(const struct json *row, const char *path)
 {
-    printf("  %-24s %-8s %2.0f only in %s\n", shown(row, "kernel"), shown(row, "tier"),
-           json_number(row, "threads", 1), path);
+    print_row(row);
+    printf(" only in %s\n", path);
 }
 
 /* A machine differs: nothing that is compared then means much. */

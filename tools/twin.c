@@ -44,11 +44,20 @@ static double now(void)
 
 /* ---- one command ------------------------------------------------------------------ */
 
-/* The exit status, or -1: it was killed, by us after a minute. */
+/* Seconds that a compiler may take, as for the optimising tier (jit/compiler.c). */
+static double limit(void)
+{
+    const char *text = getenv("AKG_CC_LIMIT");
+    char *end;
+    double seconds = text ? strtod(text, &end) : 0;
+    return text && *text && !*end && seconds > 0 && seconds < 3600 ? seconds : SECONDS_MOST;
+}
+
+/* The exit status, or -1: it was killed, by us when its time was over. */
 static int wait_for(pid_t child)
 {
     const struct timespec pause = {.tv_nsec = 2000000};
-    double end = now() + SECONDS_MOST;
+    double end = now() + limit();
     int status;
     for (;;) {
         pid_t done = waitpid(child, &status, WNOHANG);

@@ -128,7 +128,13 @@ AKG_CC=false,true
 export AKG_CC
 expect 2 'a compiler that fails' bench square.akg square 'x=[1]' --vs cc --seconds 0.01
 stderr_has "'false' refused the plain C of the kernel"
-unset AKG_CC
+printf '#!/bin/sh\nexec sleep 60\n' >sleeps
+chmod +x sleeps
+AKG_CC=$PWD/sleeps AKG_CC_LIMIT=0.2
+export AKG_CC_LIMIT
+expect 2 'a compiler that never ends' bench square.akg square 'x=[1]' --vs cc --seconds 0.01
+stderr_has 'did not come to an end'
+unset AKG_CC AKG_CC_LIMIT
 [ -z "$(ls tmp)" ] && pass 'nothing is left behind' || fail "left behind: $(ls tmp)"
 
 # --- comparing ------------------------------------------------------------------------------------
@@ -154,6 +160,18 @@ stdout_has '0.900  faster'
 expect 0 'other kernels' bench --compare before.json other.json
 stdout_has '  g                        instant   1 only in other.json'
 stdout_has '  f                        instant   1 only in before.json'
+twins() { # FILE COMPILER MEDIAN COMPILER MEDIAN
+    printf '{"rows": [' >"$1"
+    printf '{"kernel": "f", "tier": "cc", "threads": 1, "median_ns": %s, "ci_ns": [%s, %s], "compiler": "%s"}, ' "$3" "$3" "$3" "$2" >>"$1"
+    printf '{"kernel": "f", "tier": "cc", "threads": 1, "median_ns": %s, "ci_ns": [%s, %s], "compiler": "%s"}' "$5" "$5" "$5" "$4" >>"$1"
+    printf '], "machine": {"cpu": "m"}}\n' >>"$1"
+}
+twins twins.json gcc 100 clang 500
+twins turned.json clang 505 gcc 110
+expect 0 'twins by their compilers' bench --compare twins.json turned.json
+stdout_is "$head
+  f                        cc clang  1    500.0 ns    505.0 ns   1.010
+  f                        cc gcc    1    100.0 ns    110.0 ns   1.100  slower"
 expect 0 'what it wrote itself' bench --compare a.json a.json
 stdout_has '1.000'
 expect 2 'one report' bench --compare before.json
