@@ -14,7 +14,8 @@
  * filter, `if i - k >= 0`, is known where it is for the first and for the last of its values. A loop that
  * stores what it also uses all along, `d[i, j] = min(d[i, j], d[i, k] + d[k, j])`, is cut where it does. One
  * with a loop inside is cut at a place that differs from row to row only where its iterations use what others
- * store: else it is one nest with the rows, under a condition.
+ * store, or do nothing but store: else it is one nest with the rows, under a condition. An innermost one of a
+ * few instructions is cut where the place differs by loops further out than the rows.
  */
 #include "pass_partition.h"
 
