@@ -328,7 +328,7 @@ static int find_filling(const struct nest *nest, int longer)
 static bool copies_rows(const struct nest *nest)
 {
     const struct ir_stmt *innermost = nest->loops[nest->depth - 1], *store = innermost->body;
-    return store->kind == IR_STORE && !store->next && store->value->kind == IR_LOAD &&
+    return store && store->kind == IR_STORE && !store->next && store->value->kind == IR_LOAD &&
            store->access.buffer != store->value->access.buffer &&
            cost_of(&store->access, innermost->symbol, STRIDED) == 1 &&
            cost_of(&store->value->access, innermost->symbol, STRIDED) == 1;

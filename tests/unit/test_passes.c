@@ -1,7 +1,8 @@
 /*
  * test_passes.c: the passes, text to text: each file tests/passes/PASS/NAME.ir holds a kernel, a line of five
  * dashes, and what the pass makes of it (nothing behind the dashes: the same again). In tests/passes/pipeline
- * all passes run in their usual order. What comes out is verified, printed, and read back.
+ * all passes run in their usual order. What comes out is verified, printed, and read back. Besides, each pass
+ * has a kernel with empty blocks.
  *
  * `test_passes update` writes what the passes make into the files, to be read before it is committed.
  */
@@ -165,9 +166,55 @@ static void test_file(const char *path, bool update)
         fprintf(stderr, "in %s\n", path);
 }
 
+/* What other passes may have emptied. */
+static const char empty_blocks[] = "kernel empty {\n"
+                                   "  input x: float32[N, M]\n"
+                                   "  output y: float32[N]\n"
+                                   "  parameters x\n"
+                                   "  results y\n"
+                                   "  body {\n"
+                                   "    for i = 0 to N step 1 {\n"
+                                   "      for j = 0 to 3 step 1 {\n"
+                                   "      }\n"
+                                   "    }\n"
+                                   "    for i_1 = 0 to N step 1 {\n"
+                                   "      y[i_1] = 0.0:float32\n"
+                                   "      for j_1 = 0 to M step 1 {\n"
+                                   "        if (x[i_1, j_1] > 0.0:float32) {\n"
+                                   "        } else {\n"
+                                   "        }\n"
+                                   "        for k = 0 to M step 1 {\n"
+                                   "        }\n"
+                                   "      }\n"
+                                   "    }\n"
+                                   "    for i_2 = 0 to N step 1 {\n"
+                                   "    }\n"
+                                   "    if (N > 2) {\n"
+                                   "    }\n"
+                                   "  }\n"
+                                   "}\n";
+
+static void test_empty_blocks(const char *folder)
+{
+    struct arena arena;
+    jmp_buf escape;
+
+    if (setjmp(escape)) {
+        CHECK(!"memory");
+        return;
+    }
+    arena_init(&arena, &escape);
+    struct ir_kernel *kernel = read_kernel(&arena, empty_blocks, strlen(empty_blocks));
+    if (!CHECK(kernel && verified(kernel) && run(kernel, folder) && verified(kernel)))
+        fprintf(stderr, "in empty blocks, %s\n", folder);
+    arena_free(&arena);
+}
+
 int main(int argc, char **argv)
 {
+    static const char *const suffixes[] = {"", ".avx2", ".avx512", ".sums"};
     bool update = argc > 1 && strcmp(argv[1], "update") == 0;
+    char folder[64];
     glob_t found;
 
     if (!CHECK(glob("tests/passes/*/*.ir", 0, NULL, &found) == 0))
@@ -176,5 +223,10 @@ int main(int argc, char **argv)
         test_file(found.gl_pathv[k], update);
     CHECK(found.gl_pathc > 20);
     globfree(&found);
+    for (int id = 0; passes_name(id); id++)
+        for (size_t k = 0; k < sizeof suffixes / sizeof *suffixes; k++) {
+            snprintf(folder, sizeof folder, "%s%s", passes_name(id), suffixes[k]);
+            test_empty_blocks(folder);
+        }
     return check_done();
 }
