@@ -230,7 +230,8 @@ void machine_pin(struct machine *machine, int free_vectors)
             struct machine_register *entry =
                 &machine->registers.items[kept->virtual_register - MACHINE_VIRTUAL];
             bool first = kept->kind == KEPT_PARTIAL || kept->kind == KEPT_BESIDE ||
-                         kept->kind == KEPT_PLACE || kept->kind == KEPT_SLIM_PARTIAL;
+                         kept->kind == KEPT_PLACE || kept->kind == KEPT_SLIM_PARTIAL ||
+                         kept->kind == KEPT_WRAPPED;
             if (first != (round == 0) || machine->loop->calls || kept->is_shared)
                 continue;
             if (entry->is_mask && next_mask >= MASKS_LEFT)
@@ -261,6 +262,7 @@ struct sections {
     struct machine_far far;
     bool has_far; /* a main loop for more than caches hold */
     struct machine_aligned aligned;
+    struct machine_wrapped wrapped;
     struct machine_slim slim;
     bool has_slim; /* loops over lanes of fewer bits come first */
     struct machine_choices choices;
@@ -287,9 +289,7 @@ static bool can_have_full(const struct machine *machine)
            vector_work(loop) <= MOST_WORK;
 }
 
-/* Whether iterations may be done again, but for what they accumulate, for nothing that they load is stored.
- */
-static bool may_repeat(const struct machine *machine)
+bool machine_may_repeat(const struct machine *machine)
 {
     const struct vector_loop *loop = machine->loop;
     if (loop->stops || loop->calls || loop->is_even || loop->is_rest)
@@ -345,6 +345,10 @@ static int most_pressure(struct machine *machine, const struct sections *section
         pressure = machine_pressure(machine, &sections->long_main[k]);
         most = pressure > most ? pressure : most;
     }
+    for (int k = 0; k < MACHINE_WRAPS; k++) {
+        int pressure = machine_pressure(machine, &sections->wrapped.main[k][0]);
+        most = pressure > most ? pressure : most;
+    }
     for (int k = 0; k < sections->last_count; k++) {
         int pressure = machine_pressure(machine, &sections->last[k]);
         most = pressure > most ? pressure : most;
@@ -362,8 +366,7 @@ static int most_pressure(struct machine *machine, const struct sections *section
     return most; /* pieces need no more than main */
 }
 
-/* The vectors of a round of a main loop. */
-static void build_round(struct machine *machine, machine_section *sections)
+void machine_build_round(struct machine *machine, machine_section *sections)
 {
     machine->round = machine->steps;
     for (int k = 0; k < machine->steps; k++) {
@@ -378,7 +381,7 @@ static void build_far(struct machine *machine, struct machine_far *far)
 {
     bool begins_aligned = machine_stores_past(machine);
     machine_plan_realigned(machine);
-    build_round(machine, far->main);
+    machine_build_round(machine, far->main);
     if (machine->realigned) {
         machine_setup_realigned(machine, &far->setup);
         machine_leave_realigned(machine, &far->leave);
@@ -404,12 +407,14 @@ static void build_loops(struct machine *machine, struct sections *sections)
         machine_build_few(machine, &sections->few);
     sections->has_pieces = machine_can_have_pieces(machine);
     sections->last_count = sections->has_pieces ? 0 : machine->loop->accumulators.count ? machine->steps : 1;
-    build_round(machine, sections->main);
+    machine_build_round(machine, sections->main);
     sections->has_first = !sections->has_slim && machine_build_first(machine, sections->first);
+    if (!sections->has_slim)
+        machine_build_wrapped(machine, &sections->wrapped);
     machine->is_long = sections->has_long = machine_has_quotients(machine);
     machine->is_far = machine_fetches_long(machine);
     if (machine->is_long)
-        build_round(machine, sections->long_main);
+        machine_build_round(machine, sections->long_main);
     machine->is_long = false;
     machine->is_far = sections->has_far = !sections->has_slim && machine_has_far(machine, &sections->main[0]);
     if (machine->is_far)
@@ -426,7 +431,7 @@ static void build_loops(struct machine *machine, struct sections *sections)
     sections->has_whole = sections->last_count == 1 && !machine->loop->is_even;
     /* where masks cost more than the lanes that are done twice */
     sections->may_repeat = (!machine_is_avx512(machine) || has_points(machine)) &&
-                           !machine->loop->accumulators.count && may_repeat(machine);
+                           !machine->loop->accumulators.count && machine_may_repeat(machine);
     sections->has_full = can_have_full(machine);
     for (int k = 0; sections->has_full && k < machine->steps; k++)
         machine_build_step(machine, &sections->full[k], k, 0, false);
@@ -653,13 +658,15 @@ static void place_many(struct machine *machine, struct sections *sections, int e
         machine_allocate(machine, &sections->many_setup);
     }
     if (sections->has_slim)
-        machine_place_slim(machine, &sections->slim, may_repeat(machine));
+        machine_place_slim(machine, &sections->slim, machine_may_repeat(machine));
     if (sections->has_far)
         machine_place_far(machine, &sections->far);
     if (sections->aligned.store)
         machine_place_aligned(machine, &sections->aligned);
     if (sections->has_long)
         place_long(machine, sections);
+    if (sections->wrapped.is_there)
+        machine_place_wrapped(machine, &sections->wrapped);
     place_loops(machine, sections);
 }
 

@@ -43,6 +43,13 @@ struct machine_file {
     int in[MACHINE_VECTORS]; /* its virtual register */
 };
 
+/* What the remainders of a main loop are of (vector_x86_wrap.c). */
+enum machine_wrap {
+    MACHINE_WRAP_NOT,
+    MACHINE_WRAP_ABOVE, /* from 0 to below twice the divisor */
+    MACHINE_WRAP_BELOW  /* less than the divisor to either side */
+};
+
 enum machine_kind {
     MACHINE_INSTRUCTION,
     MACHINE_CALL,  /* of a function of vectors */
@@ -104,7 +111,8 @@ enum kept_kind {
     KEPT_PLACE,        /* of choices: the number of the round's first iteration, plus that of the lane */
     KEPT_TAIL,         /* which lanes of the last vector there are */
     KEPT_WINDOW,       /* of lines of which several loads have their lanes (vector_x86_realign.c) */
-    KEPT_PASSED        /* of short parts: number `number` of what one hands to another */
+    KEPT_WRAPPED, /* the greatest remainder by what is in the virtual register `number` (vector_x86_wrap.c) */
+    KEPT_PASSED   /* of short parts: number `number` of what one hands to another */
 };
 
 enum {
@@ -206,6 +214,9 @@ struct machine {
     struct machine_realigned *realigned; /* loads out of whole lines of memory; NULL: there are none */
     bool is_long;                        /* what is being built is the main loop for many iterations */
     bool is_far;                         /* it is the one for more than caches hold */
+    enum machine_wrap wrap;              /* it is the one for remainders of such */
+    bool has_remainders;                 /* some might be */
+    int unwrapped;                       /* the label of the loop for others */
     bool may_leave_uncrossed;            /* as machine_may_leave_uncrossed says of the loop, */
     bool is_uncrossed;                   /* and so it is in the vector that is being built */
     bool is_row;                         /* all of it is run once for each iteration of a band */

@@ -108,7 +108,8 @@ static int most_pressure(const struct machine *machine)
 void machine_interleave(struct machine *machine, machine_section *sections, int count)
 {
     int wanted = count_without_fetches(&sections[0]), free = most_pressure(machine);
-    if (count < 2 || (wanted < LONG && !looks_for_rare_lanes(&sections[0])) || !may_interleave(machine->loop))
+    bool is_short = wanted < LONG && !looks_for_rare_lanes(&sections[0]) && !machine->wrap;
+    if (count < 2 || is_short || !may_interleave(machine->loop))
         return;
     for (int k = 0; k < count; k++)
         if (!is_straight(&sections[k]) || count_without_fetches(&sections[k]) != wanted)

@@ -27,6 +27,11 @@ int machine_stop(struct machine *machine);
 void machine_build_step(struct machine *machine, machine_section *section, int step, int ahead, bool is_last);
 /* Whether the last lanes may be had in vectors that are less wide: each must be reachable without a mask. */
 bool machine_can_have_pieces(const struct machine *machine);
+/* Whether iterations may be done again, but for what they accumulate, for nothing that they load is stored.
+ */
+bool machine_may_repeat(const struct machine *machine);
+/* The vectors of a round of a main loop. */
+void machine_build_round(struct machine *machine, machine_section *sections);
 
 /* ---- vector_x86_width.c ---- */
 
@@ -38,6 +43,21 @@ bool machine_goes_by_halves(const struct machine *machine);
 /* Whether it is only with vectors of 256 bits that the loop has code that suits it. */
 bool vector_suits_avx2(struct arena *arena, const struct vector_loop *loop,
                        const struct vector_options *options);
+
+/* ---- vector_x86_wrap.c ---- */
+
+enum { MACHINE_WRAPS = 2, MACHINE_WRAP_STEPS = 16 /* vectors of a round */ };
+
+/* The main loops for remainders of what is off by one divisor at most. */
+struct machine_wrapped {
+    machine_section probe[MACHINE_WRAPS], main[MACHINE_WRAPS][MACHINE_WRAP_STEPS];
+    bool is_there;
+};
+
+/* When the main loop is built. */
+void machine_build_wrapped(struct machine *machine, struct machine_wrapped *wrapped);
+/* Whole rounds of them; what is left, or not for them, goes to the main loop. */
+void machine_place_wrapped(struct machine *machine, struct machine_wrapped *wrapped);
 
 /* ---- vector_x86_choice.c ---- */
 

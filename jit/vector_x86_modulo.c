@@ -12,9 +12,10 @@
  * So a - n b is less than b to either side, and, a multiple of the last place of the lesser of a and b, it is
  * a float. Where it is below 0 n is one less, and adding b rounds once, as the function does.
  *
- * By a power of two r is exact, and so is a r, but where it overflows or vanishes: no lane is rare. What is
- * below the numbers is at least rounded towards 0, of which the sign of the rest tells. A remainder by 1, 1 /
- * 2 and so on is what a is above its multiple below, which one instruction finds.
+ * A remainder by 1, 1 / 2 and so on is what a is above its multiple below, which one instruction of AVX-512
+ * finds. By other known numbers above 0, n is taken to be the whole number below a r, with r not below 1 / b:
+ * a rest from 0 to below b is the remainder whatever n is, and other lanes are looked at again. Where a is
+ * off by one b at most no n is needed (vector_x86_wrap.c).
  */
 #include "vector_x86_math.h"
 #include "vector_x86_operation.h"
@@ -149,6 +150,19 @@ static int quick_remainder(const struct real *real, int a, int b)
     return machine_rare(real->machine, OP_MOD, real->type, 0, rarity);
 }
 
+/* Of an a that is off by one b at most: as integers without a sign the lesser of a and a with one b less, or
+ * more, where a is what the loop is for, and else not from 0 to below b, nor is nan. From b to 2 b, a - b is
+ * a float; a + b of an a below 0 rounds once. */
+static int wrapped_remainder(const struct real *real, int a, int b)
+{
+    struct machine *machine = real->machine;
+    int other = machine->wrap == MACHINE_WRAP_ABOVE ? real_subtract(real, a, b) : real_add(real, a, b);
+    int rest = machine_rvm(machine, real->wide ? X86_VPMINUQ : X86_VPMINUD, real->bits, a, other);
+    int greatest = machine_keep(machine, KEPT_WRAPPED, real->type, b, 0);
+    machine_into(machine, real->wide ? X86_VPMAXUQ : X86_VPMAXUD, real->bits, greatest, greatest, rest, 0);
+    return rest;
+}
+
 static int quotient_of(const struct real *real, const struct division *division, int b)
 {
     int less = real_subtract(real, division->whole, real_number(real, 1));
@@ -164,11 +178,15 @@ int real_modulo(const struct real *real, enum operation operation, int a, int b)
         return rest_of_digits(real, a, -exponent);
     if (is_power && operation == OP_FLOORDIV && exponent <= 0)
         return floor_of_product(real, a, exponent);
-    if (!is_power && operation == OP_MOD && is_quick(real, known_number(real, b)))
+    if (operation == OP_MOD && known_number(real, b) > 0 &&
+        (!real->wide || machine_is_avx512(real->machine))) {
+        real->machine->has_remainders = true;
+        if (real->machine->wrap)
+            return wrapped_remainder(real, a, b);
+    }
+    if (operation == OP_MOD && is_quick(real, known_number(real, b)))
         return quick_remainder(real, a, b);
     struct division division = divide(real, a, b);
-    if (is_power && operation == OP_MOD && exponent > 0)
-        return remainder_of(real, &division, b);
     struct machine_rarity rarity = {.kind = machine_is_avx512(real->machine) ? RARITY_QUOTIENT : RARITY_SIZE,
                                     .x = a,
                                     .y = b,

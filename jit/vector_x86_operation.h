@@ -134,7 +134,8 @@ enum { MACHINE_GATE = 4 /* vectors at most that are looked at together for rare 
 enum rarity {
     RARITY_SIZE,     /* a size that has no sign, above the limit */
     RARITY_QUOTIENT, /* with AVX-512: one that comes of arithmetic, whose sign does not count */
-    RARITY_REST      /* the result itself, a remainder, which is not from 0 to below y */
+    RARITY_REST,     /* the result itself, a remainder, which is not from 0 to below y */
+    RARITY_WRAP      /* likewise the greatest of all, and then the round is another loop's */
 };
 
 /* The arguments of a function, y being -1 where there is one, by what they are told to be rare, and what
@@ -158,6 +159,9 @@ struct machine_rare {
  * otherwise. */
 int machine_rare(struct machine *machine, enum operation operation, enum vector_type type, double limit,
                  struct machine_rarity rarity);
+/* Tests the greatest of all remainders so far, in a loop for what is off by one divisor at most: where one is
+ * none, jumps to another loop. */
+void machine_test_wrapped(struct machine *machine);
 /* Tests before the calls of the section, one for neighbours. */
 void machine_gate(struct machine *machine, machine_section *section);
 /* The jump to it, and back, whose operands are in registers. */

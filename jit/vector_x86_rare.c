@@ -57,6 +57,27 @@ int machine_rare(struct machine *machine, enum operation operation, enum vector_
     return rarity.result;
 }
 
+void machine_test_wrapped(struct machine *machine)
+{
+    int count = machine->kept.count;
+    for (int k = 0; k < count; k++) {
+        const struct machine_kept *kept = &machine->kept.items[k];
+        int rest = kept->virtual_register;
+        struct machine_call call = {.kind = MACHINE_RARE,
+                                    .bits = machine_bits(machine, kept->type),
+                                    .result = rest,
+                                    .wide = kept->type == VECTOR_F64,
+                                    .vectors = 1};
+        if (kept->kind != KEPT_WRAPPED)
+            continue;
+        call.rarities = arena_array(machine->arena, struct machine_rarity, 1);
+        *call.rarities =
+            (struct machine_rarity){RARITY_WRAP, .x = rest, .y = -1, .size = rest, .result = rest};
+        set_arguments(machine, &call, kept->number);
+        machine_add_call(machine, call);
+    }
+}
+
 /* ---- the test ----------------------------------------------------------------------------- */
 
 static enum x86_form comparison(const struct machine *machine, bool wide)
@@ -122,7 +143,7 @@ static int rest_lanes(struct machine *machine, const struct machine_call *call, 
 static int rare_lanes(struct machine *machine, const struct machine_call *call, int bound)
 {
     int lanes = -1;
-    if (call->rarities->kind == RARITY_REST)
+    if (call->rarities->kind == RARITY_REST || call->rarities->kind == RARITY_WRAP)
         return rest_lanes(machine, call, bound);
     if (call->rarities->kind == RARITY_QUOTIENT) {
         int size = greatest(machine, call, 0, call->vectors);
@@ -214,6 +235,10 @@ void machine_rare_jump(struct machine *machine, const struct machine_call *call,
     }
     rare.bound = registers[0];
     rare.mask = registers[1];
+    if (call->rarities->kind == RARITY_WRAP) {
+        jump_if_any(machine, &rare, machine->unwrapped);
+        return;
+    }
     machine->labels += 2;
     jump_if_any(machine, &rare, rare.label);
     machine_emit_label(machine, rare.back);

@@ -346,6 +346,9 @@ void machine_setup_kept(struct machine *machine, const struct machine_kept *kept
     case KEPT_CONSTANT:
         machine_spread_constant(machine, kept->virtual_register, kept->type, kept->bits);
         break;
+    case KEPT_WRAPPED:
+        machine_spread_constant(machine, kept->virtual_register, kept->type, 0);
+        break;
     case KEPT_BESIDE:
         setup_beside(machine, kept);
         break;
