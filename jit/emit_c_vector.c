@@ -15,6 +15,7 @@
 #include "vector_plan.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Bytes between lanes are counted in 32 bits. */
 enum { LARGEST_STEP = 1 << 24 };
@@ -689,6 +690,16 @@ void emit_vector_call(struct vector_emission *emission, int number, const char *
     }
 }
 
+/* Names the number that the loop begins with. 0, as nearly always, is a constant of C: libtcc keeps no
+ * variable in a register, and what is computed of them is what the first vector waits for. */
+static void emit_begin(const struct vector_emission *emission, const char *name, const char *value)
+{
+    if (emission->is_from_zero)
+        emit_line(emission->emitter, "enum { %s = 0 };", name);
+    else
+        emit_line(emission->emitter, "const long long %s = %s;", name, value);
+}
+
 /* The block of the call; the loop variable in it is that of the first iteration. */
 static void emit_block_of(struct vector_emission *emission, int number, const char *strides, const char *done)
 {
@@ -697,7 +708,7 @@ static void emit_block_of(struct vector_emission *emission, int number, const ch
               emission->high, strides);
     emitter->indent++;
     emit_line(emitter, "union akg_slot %s[%d];", emission->slots, emission->loop->arguments.count);
-    emit_line(emitter, "const long long %s = %s;", emission->variable, emission->first);
+    emit_begin(emission, emission->variable, emission->first);
     if (emitter->loop_count < JIT_TRAP_LOOPS)
         emitter->loops[emitter->loop_count] = emission->stmt->symbol;
     emitter->loop_count++;
@@ -729,13 +740,14 @@ static void emit_whole(struct vector_emission *emission, int number, const char 
 
 /* The loop of that number, whose variable begins and ends there. */
 static struct vector_emission begin_emission(struct emitter *emitter, const struct ir_stmt *stmt, int number,
-                                             struct emit_value high)
+                                             struct emit_value low, struct emit_value high)
 {
     const char *name = emitter->symbols[stmt->symbol->slot].name;
     return (struct vector_emission){.emitter = emitter,
                                     .stmt = stmt,
                                     .loop = emitter->options->plan->loops.items[number],
                                     .first = arena_format(&emitter->arena, "%s_first_", name),
+                                    .is_from_zero = strcmp(low.text, "0") == 0,
                                     .slots = arena_format(&emitter->arena, "%s_slots_", name),
                                     .high = emit_operand(emitter, high, EMIT_SHIFT),
                                     .variable = name};
@@ -748,7 +760,7 @@ bool emit_copy(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_
     *copied = NULL;
     if (number < 0)
         return false;
-    struct vector_emission emission = begin_emission(emitter, stmt, number, high);
+    struct vector_emission emission = begin_emission(emitter, stmt, number, low, high);
     const char *strides = call_tests(&emission);
     bool always = !*strides && !emission.loop->most && emission.loop->copies;
     if (!always) {
@@ -757,7 +769,7 @@ bool emit_copy(struct emitter *emitter, const struct ir_stmt *stmt, struct emit_
     }
     emit_line(emitter, "{");
     emitter->indent++;
-    emit_line(emitter, "const long long %s = %s;", emission.first, low.text);
+    emit_begin(&emission, emission.first, low.text);
     emit_whole(&emission, number, strides, *copied);
     emitter->indent--;
     emit_line(emitter, "}");
@@ -770,14 +782,14 @@ enum emit_vector emit_vector_loop(struct emitter *emitter, const struct ir_stmt 
     int number = vector_plan_find(emitter->options->plan, stmt);
     if (number < 0 || emitter->options->plan->loops.items[number]->flow)
         return EMIT_VECTOR_NONE;
-    struct vector_emission emission = begin_emission(emitter, stmt, number, high);
+    struct vector_emission emission = begin_emission(emitter, stmt, number, low, high);
     const char *strides = call_tests(&emission);
     bool outside =
         emission.loop->nest && !vector_is_rows(emission.loop->nest); /* of the depths there is more */
     bool always = !*strides && !slot_tests(&emission) && !outside && !emission.loop->stops &&
                   !emission.loop->reaches.count && !pass_block_may_stop(stmt->body);
     *done = always ? NULL : arena_format(&emitter->arena, "%s_done_", emission.variable);
-    emit_line(emitter, "const long long %s = %s;", emission.first, low.text);
+    emit_begin(&emission, emission.first, low.text);
     if (emission.loop->stops)
         emit_line(emitter, "long long %s = %s;", *done, emission.first);
     else if (*done)

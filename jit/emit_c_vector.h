@@ -13,6 +13,7 @@ struct vector_emission {
     const struct ir_stmt *stmt;
     const struct vector_loop *loop;
     const char *slots, *first, *high, *variable;
+    bool is_from_zero;                                        /* `first` is 0 */
     LIST(const struct ir_symbol *) lets;                      /* declared in the current block */
     const char *firsts[VECTOR_LEVELS], *highs[VECTOR_LEVELS]; /* of the loops of a nest */
     const char
