@@ -72,6 +72,9 @@ void compilers_choose(struct compilers *compilers, struct jit_notes *notes)
         compilers->items[compilers->count] = split_words(command, words);
         compilers->count += compilers->items[compilers->count].count > 0;
     }
+    if (compilers->count == COMPILER_MOST && rest && rest[strspn(rest, " ,")])
+        notes_add(notes, MSG_SETTING, "AKG_CC", list, "up to four compilers",
+                  "those behind the fourth are not asked");
 }
 
 void compilers_free(struct compilers *compilers)

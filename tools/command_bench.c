@@ -300,6 +300,9 @@ static bool add_optimised(struct benchmark *benchmark, struct problem *problem)
     if (!side_begin(benchmark, side, problem) || !run_kernel(side, 1, problem))
         return false;
     akg_module_finish(side->module);
+    diagnostics = akg_module_notes(side->module);
+    report_warnings(benchmark->options, diagnostics);
+    akg_diagnostics_free(diagnostics);
     bench->optimised = akg_kernel_is_optimised(side->kernel) ? BENCH_OPTIMISED : BENCH_NOT_BETTER;
     if (bench->optimised == BENCH_OPTIMISED)
         bench->rows[bench->row_count++] =

@@ -103,6 +103,12 @@ if command -v gcc >/dev/null; then
     else
         stdout_has 'optimised: the code of the instant tier was kept'
     fi
+    AKG_CC=false
+    export AKG_CC
+    expect 0 'a compiler that refuses' bench square.akg shift 'x=randn(100)' --tier optimised --seconds 0.01
+    stdout_has 'optimised: the code of the instant tier was kept'
+    stderr_has "'shift' is not made anew by 'false'"
+    unset AKG_CC
     expect 0 'several compilers' bench square.akg square 'x=randn(10)' --vs cc,gcc --seconds 0.01 --json b.json
     [ "$(grep -c '"tier": "cc"' b.json)" -eq 2 ] && pass 'a row for each' || fail 'there are not two rows'
     expect 0 'one that refuses, beside another' bench square.akg square 'x=randn(10)' --vs false,gcc --seconds 0.01 --json b.json

@@ -73,6 +73,9 @@ stdout_is 'x int64[2] = [0, 0]'
 stderr_has "AKG_TIER is 'fast', not instant, auto or optimised [AKG0764]"
 stderr_has "AKG_CACHE_SIZE is 'much', not a number of bytes, as 64M or 2G [AKG0764]"
 unset AKG_CACHE_SIZE
+AKG_CC=/nowhere/cc,/nowhere/else,/nowhere/third,/nowhere/fourth,/nowhere/fifth
+expect 0 'too many compilers' run steps.akg 'x=arange(4)' --tier optimised
+stderr_has "AKG_CC is '/nowhere/cc,/nowhere/else,/nowhere/third,/nowhere/fourth,/nowhere/fifth', not up to four compilers [AKG0764]"
 AKG_TIER=auto AKG_CC_LIMIT=ten
 export AKG_CC_LIMIT
 expect 0 'a limit that is no number' run steps.akg 'x=arange(2)'
