@@ -105,21 +105,27 @@ struct nearest_entry {
     struct disk_entry entry; /* bytes NULL: none */
     char name[DISK_CACHE_NAME];
     int differences;
+    char own[DISK_CACHE_NAME]; /* what the entry of the call is called */
+    const char *damage;        /* what is wrong with that one; NULL: nothing, or it is not there */
+    const char *unsafe;        /* what is wrong with the directory, which is not used then; NULL: nothing */
 };
 
 static akg_status find_nearest(const struct disk_cache *cache, const struct text *key, const char *kernel,
                                struct nearest_entry *nearest)
 {
-    const char *problem;
     struct disk_file *files;
     size_t count;
-    int directory = cache->directory ? disk_cache_open(cache->directory, &problem) : -1;
+    disk_cache_name(key, nearest->own);
+    int directory = cache->directory ? disk_cache_open(cache->directory, &nearest->unsafe) : -1;
     if (directory < 0)
         return AKG_OK;
     bool good = disk_cache_list(directory, false, &files, &count);
     for (size_t k = count; good && k-- > 0;) {
         struct disk_entry entry;
-        if (disk_cache_read(directory, files[k].name, false, &entry))
+        const char *problem = disk_cache_read(directory, files[k].name, false, &entry);
+        if (problem && *problem && strcmp(files[k].name, nearest->own) == 0)
+            nearest->damage = problem;
+        if (problem)
             continue;
         int differences = is_of_kernel(&entry, kernel, "instant") ? count_differences(key, &entry) : 1000;
         if (differences < nearest->differences) {
@@ -202,31 +208,48 @@ static void tell_differences(struct explanation *explanation, struct arena *aren
     }
 }
 
+/* Why there is none that could be compared. */
+static void tell_nothing(const struct explanation *explanation, const struct nearest_entry *nearest,
+                         const char *directory)
+{
+    if (!directory)
+        text_format(explanation->out, "%s: the cache is off\n", explanation->kernel);
+    else if (nearest->unsafe)
+        text_format(explanation->out, "%s: the cache %s is not used: %s\n", explanation->kernel, directory,
+                    nearest->unsafe);
+    else
+        text_format(explanation->out, "%s: not in the cache, which has no entry of a kernel of that name\n",
+                    explanation->kernel);
+}
+
 static void tell(struct explanation *explanation, struct arena *arena, const struct text *key,
                  const struct nearest_entry *nearest, const char *directory)
 {
     struct text *out = explanation->out;
     bool there = nearest->entry.bytes != NULL, hit = there && nearest->differences == 0;
+    const char *problem = nearest->damage ? nearest->damage : nearest->unsafe ? nearest->unsafe : "";
     if (explanation->format == AKG_FORMAT_JSON) {
         text_string(out, "{\"kernel\": ");
         text_json(out, explanation->kernel);
         text_format(out, ", \"hit\": %s, \"entry\": ", hit ? "true" : "false");
-        text_json(out, there ? nearest->name : "");
+        text_json(out, nearest->damage ? nearest->own : there ? nearest->name : "");
+        text_string(out, ", \"problem\": ");
+        text_json(out, problem);
         text_string(out, ", \"differences\": [");
-        if (there && !hit)
+        if (there && !hit && !nearest->damage)
             tell_differences(explanation, arena, key, &nearest->entry);
         text_string(out, "]}");
     } else if (hit) {
         text_format(out, "%s: in the cache, as %s\n", explanation->kernel, nearest->name);
+    } else if (nearest->damage) {
+        text_format(out, "%s: not in the cache; its entry %s is of no use: %s\n", explanation->kernel,
+                    nearest->own, nearest->damage);
     } else if (there) {
         text_format(out, "%s: not in the cache; the nearest entry is %s\n", explanation->kernel,
                     nearest->name);
         tell_differences(explanation, arena, key, &nearest->entry);
-    } else if (directory) {
-        text_format(out, "%s: not in the cache, which has no entry of a kernel of that name\n",
-                    explanation->kernel);
     } else {
-        text_format(out, "%s: the cache is off\n", explanation->kernel);
+        tell_nothing(explanation, nearest, directory);
     }
 }
 

@@ -68,6 +68,15 @@ expect 1 'explain a wrong program' cache explain /dev/null square x=1
 
 entry=$(find cache -name '*.entry')
 printf 'X' | dd of="$entry" bs=1 seek=300 conv=notrunc 2>/dev/null
+expect 0 'explain a damaged entry' cache explain kernels.akg square 'x=[1,2,3]'
+stdout_is "square: not in the cache; its entry $(basename "$entry") is of no use: its checksum is wrong"
+expect 0 'explain a damaged entry as JSON' cache explain kernels.akg square 'x=[1,2,3]' --json
+stdout_has '"problem": "its checksum is wrong", "differences": []'
+json 'explain a damaged entry'
+chmod 777 cache
+expect 0 'explain where others may write' cache explain kernels.akg square 'x=[1,2,3]'
+stdout_is "square: the cache $PWD/cache is not used: others may write to it"
+chmod 700 cache
 expect 2 'verify a damaged entry' cache verify
 stdout_has 'its checksum is wrong'
 stderr_has '1 of 1 entries are damaged'
