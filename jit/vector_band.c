@@ -21,6 +21,7 @@
 #include "pass.h"
 #include "vector_build.h"
 
+#include <limits.h>
 #include <string.h>
 
 enum { PARTS = 16, CELLS = 40 };
@@ -661,6 +662,14 @@ static int large_enough(const struct band_builder *builder, const struct vector_
     return is_same_in_one_lane(loop) && vector_stores_beside(loop, builder->outer.stmt->symbol) ? FEW : 0;
 }
 
+/* Whether its iterations are known to be whole vectors, of either width, or one that is less wide. */
+static bool is_whole(const struct vector_loop *loop)
+{
+    enum { LEAST = 4 };
+    int group = vector_group(loop->wide), extent = vector_extent_below(loop->stmt, INT_MAX);
+    return extent >= LEAST && (extent % group == 0 || (extent < group && (extent & (extent - 1)) == 0));
+}
+
 /* Such a loop as two: whole groups in vectors, and what is left one by one. One that chooses or scans is two
  * as well, of which one is run. */
 static void add_split_loop(struct band_builder *builder, struct vector_loop *loop)
@@ -671,7 +680,8 @@ static void add_split_loop(struct band_builder *builder, struct vector_loop *loo
     }
     int large = large_enough(builder, loop);
     struct vector_loop *rest = vector_serial_build(builder->arena, loop->stmt, builder->options);
-    if (!rest || (!large && (!vector_awaits_element(&builder->outer, loop) || rest->wide != loop->wide))) {
+    bool is_split = large || (vector_awaits_element(&builder->outer, loop) && !is_whole(loop));
+    if (!rest || !is_split || (!large && rest->wide != loop->wide)) {
         add_loop(builder, loop);
         return;
     }

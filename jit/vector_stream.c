@@ -85,13 +85,18 @@ static struct vector_slope slope_of_operation(const struct vector_builder *build
     }
 }
 
-/* What the variable of a loop inside begins with; NULL: it is another symbol. */
+/* What the variable of a loop inside begins with, in a branch too; NULL: it is another symbol. */
 static const struct ir_expr *first_of_loop(const struct ir_stmt *first, const struct ir_symbol *symbol)
 {
     const struct ir_expr *low = NULL;
-    for (const struct ir_stmt *stmt = first; stmt && !low; stmt = stmt->next)
-        if (stmt->kind == IR_FOR)
-            low = stmt->symbol == symbol ? stmt->low : first_of_loop(stmt->body, symbol);
+    for (const struct ir_stmt *stmt = first; stmt && !low; stmt = stmt->next) {
+        if (stmt->kind == IR_FOR && stmt->symbol == symbol)
+            return stmt->low;
+        if (stmt->kind == IR_FOR || vector_is_condition(stmt))
+            low = first_of_loop(stmt->body, symbol);
+        if (!low && vector_is_condition(stmt))
+            low = first_of_loop(stmt->otherwise, symbol);
+    }
     return low;
 }
 
