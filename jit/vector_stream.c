@@ -116,10 +116,11 @@ static struct vector_slope slope_of(const struct vector_builder *builder, const 
         return (struct vector_slope){true, true, 1};
     if (vector_is_invariant(builder, expr) || (expr->kind == IR_SYMBOL && is_nest_variable(builder, expr)))
         return (struct vector_slope){true, true, 0};
-    if (expr->kind == IR_SYMBOL && first_of_inner(builder, expr->symbol))
-        return slope_of(builder, first_of_inner(builder, expr->symbol), axis);
     if (expr->kind == IR_SYMBOL && expr->symbol->kind == IR_SYMBOL_LET && expr->symbol->value)
         return slope_of(builder, expr->symbol->value, axis);
+    const struct ir_expr *first = expr->kind == IR_SYMBOL ? first_of_inner(builder, expr->symbol) : NULL;
+    if (first)
+        return slope_of(builder, first, axis);
     return expr->kind == IR_OPERATION ? slope_of_operation(builder, expr, axis) : nonlinear;
 }
 
