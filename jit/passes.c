@@ -182,10 +182,37 @@ static bool run_all(struct passes *passes, const enum pass_id *order, int count)
     return good;
 }
 
+/* ---- what passes have made and dropped again ---------------------------------------------------------- */
+
+static bool is_other_load(struct ir_expr *expr, void *buffer)
+{
+    return expr->kind != IR_LOAD || expr->access.buffer != buffer;
+}
+
+static bool is_without(struct ir_stmt *stmt, void *buffer)
+{
+    bool has_access = stmt->kind == IR_STORE || stmt->kind == IR_ALLOCATE;
+    return !(has_access && stmt->access.buffer == buffer) && ir_stmt_expressions(stmt, is_other_load, buffer);
+}
+
+/* Temporaries from that number on, which passes have made: where nothing of one is left, a call is not asked
+ * for its size, which it may not be able to tell (`range(m)` around a loop that does not run). */
+static void forget_sizes(struct ir_kernel *kernel, int first)
+{
+    for (int k = first; k < kernel->buffers.count; k++) {
+        struct ir_buffer *buffer = kernel->buffers.items[k];
+        if (!buffer->unused || !ir_block_walk(kernel->body, is_without, buffer))
+            continue;
+        for (int axis = 0; axis < buffer->rank; axis++)
+            buffer->shape[axis] = ir_integer(kernel, AKG_INT64, 0);
+    }
+}
+
 bool passes_run(struct ir_kernel *kernel, const struct passes_options *options, struct text *complaint)
 {
     const enum pass_id *order = options->order ? options->order : usual_order;
-    int count = options->order ? options->order_count : (int)(sizeof usual_order / sizeof *usual_order);
+    int count = options->order ? options->order_count : (int)(sizeof usual_order / sizeof *usual_order),
+        own = kernel->buffers.count;
     struct passes passes = {
         .kernel = kernel, .options = options, .complaint = complaint, .analyses = PASSES_ANALYSES};
 
@@ -195,6 +222,7 @@ bool passes_run(struct ir_kernel *kernel, const struct passes_options *options, 
     ir_block_walk(kernel->body, link_values, NULL);
     passes_limit_names(kernel);
     bool good = run_all(&passes, order, count);
+    forget_sizes(kernel, own);
     text_free(&passes.before);
     return good;
 }
