@@ -632,9 +632,10 @@ typedef enum akg_cache_removal {
 /* Removes files of the cache; *removed (or NULL) is how many. What others use meanwhile stays with them. */
 AKG_API akg_status akg_cache_remove(akg_cache *cache, akg_cache_removal removal, uint64_t *removed);
 
-/* Whether the code of a call is in the cache, and if not, in which part of the key the nearest entry differs.
- * As text or JSON; *text is freed with akg_free. Errors as of jit_compile and akg_kernel_call;
- * AKG_ERROR_USAGE when there is no kernel of that name. Nothing is kept. */
+/* Whether the code of a call is in the cache, and if not, in which part of the key the nearest entry differs,
+ * or what is wrong with the call's own entry, or with the directory. As text or JSON; *text is freed with
+ * akg_free. Errors as of jit_compile and akg_kernel_call; AKG_ERROR_USAGE when there is no kernel of that
+ * name. Nothing is kept. */
 AKG_API akg_status akg_cache_explain(const jit_source *source, const jit_options *options,
                                      const char *kernel_name, const akg_argument *arguments,
                                      size_t argument_count, bool trust_indices, akg_format format,

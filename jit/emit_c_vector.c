@@ -690,8 +690,7 @@ void emit_vector_call(struct vector_emission *emission, int number, const char *
     }
 }
 
-/* Names the number that the loop begins with. 0, as nearly always, is a constant of C: libtcc keeps no
- * variable in a register, and what is computed of them is what the first vector waits for. */
+/* Names what the loop begins with. 0 is a constant of C: libtcc keeps no variable in a register. */
 static void emit_begin(const struct vector_emission *emission, const char *name, const char *value)
 {
     if (emission->is_from_zero)

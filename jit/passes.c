@@ -1,5 +1,6 @@
 /*
- * passes.c: the order of the passes, and running, verifying and printing them.
+ * passes.c: the order of the passes, and running, verifying and printing them; what they have made and
+ * dropped again loses its size.
  */
 #include "pass.h"
 

@@ -7,7 +7,7 @@
  * 0.71 of what they took one after the other). Assumes that vectors of a round do not depend on each other
  * but through what is kept, of which each has its own; leaves alone what uses general registers, calls,
  * labels, and lanes that are gone through one by one. Short bodies overlap by themselves, but those that look
- * for rare lanes come together to look once.
+ * for rare lanes come together to look once, and so do those of vector_x86_wrap.c.
  */
 #include "vector_x86_loop.h"
 

@@ -6,7 +6,8 @@
  * a bound and comes back: of one argument the library's of vectors, of two one that goes lane by lane through
  * what was saved (vector_math.c). Where several vectors are ready for the test at once, as in a round of a
  * main loop (vector_x86_interleave.c), one test does for all: finding out for each takes up to half of the
- * time of a remainder. Which vectors have such lanes is then found out of line.
+ * time of a remainder. Which vectors have such lanes is then found out of line. Where the round is another
+ * loop's then (vector_x86_wrap.c), the jump goes there.
  */
 #include "vector_x86_operation.h"
 
